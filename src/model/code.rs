@@ -1,0 +1,194 @@
+//! What was found in one file: what kind of file it is, what it links, which device code it carries.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{CudaVersion, Gap, PtxIsa, SmArch};
+
+/// The form of device code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// CUDA machine code, a cubin.
+    Sass,
+    /// CUDA PTX, compiled by the driver at load time.
+    Ptx,
+    /// NVVM bitcode for link-time optimisation; never loadable by itself.
+    LtoIr,
+    /// CUDA tile IR; needs a compiler.
+    TileIr,
+    /// AMD GPU code object.
+    CodeObject,
+    Spirv,
+    /// Intel GPU machine code.
+    Native,
+    /// A kind that this version does not understand.
+    Unknown,
+}
+
+/// How a fatbin entry's payload is packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Packing {
+    None,
+    Lz4,
+    /// Needs a driver of 550.54.14 or newer (CUDA 12.4) to load.
+    Zstd,
+    Unknown,
+}
+
+/// One piece of device code, as far as a driver's choice depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Item {
+    pub arch: SmArch,
+    pub form: Form,
+    /// The kind number in the header, for forms that are not understood.
+    pub kind: u16,
+    /// PTX only.
+    pub isa: Option<PtxIsa>,
+    pub packing: Packing,
+    /// The toolkit that made it, where the file says so.
+    pub toolkit: Option<CudaVersion>,
+}
+
+/// Equal items of equal modules, counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ItemCount {
+    pub item: Item,
+    pub entries: u64,
+    /// Stored payload bytes.
+    pub bytes: u64,
+}
+
+/// What holds the code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Container {
+    Fatbin,
+    /// A cubin outside any fatbin.
+    Cubin,
+    /// PTX as plain text.
+    PtxText,
+}
+
+/// Modules (fatbin regions: what one translation unit registers) of equal make-up within one file. A driver
+/// chooses one item per module, so coverage is judged module by module, never over a file's union.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Module {
+    pub container: Container,
+    /// ELF section that holds it, where known.
+    pub section: Option<String>,
+    /// Input of the device linker (`__nv_relfatbin`, objects): cannot be loaded by itself.
+    pub relocatable: bool,
+    /// Sorted, one row per distinct item.
+    pub items: Vec<ItemCount>,
+    /// How many modules of this make-up the file holds.
+    pub count: u64,
+    /// Offset of the first of them.
+    pub first: u64,
+}
+
+impl Module {
+    /// All entries of all modules of this make-up.
+    pub fn entries(&self) -> u64 {
+        self.items.iter().map(|i| i.entries).sum()
+    }
+}
+
+/// The kind of a file, by content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileKind {
+    SharedObject,
+    Executable,
+    /// ELF relocatable object: not loaded at run time.
+    Object,
+    /// Static archive: not loaded at run time.
+    Archive,
+    Fatbin,
+    Cubin,
+    Ptx,
+    /// Starts as ELF, but its header cannot be read.
+    BrokenElf,
+}
+
+impl FileKind {
+    /// Whether the file can be loaded at run time.
+    pub fn loadable(self) -> bool {
+        match self {
+            Self::Object | Self::Archive => false,
+            Self::SharedObject | Self::Executable | Self::Fatbin | Self::Cubin | Self::Ptx | Self::BrokenElf => true,
+        }
+    }
+
+    pub fn is_elf(self) -> bool {
+        match self {
+            Self::SharedObject | Self::Executable | Self::Object | Self::BrokenElf => true,
+            Self::Archive | Self::Fatbin | Self::Cubin | Self::Ptx => false,
+        }
+    }
+}
+
+/// An ELF machine (`e_machine`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Machine(pub u16);
+
+impl Machine {
+    pub const X86_64: Self = Self(62);
+    pub const AARCH64: Self = Self(183);
+    pub const CUDA: Self = Self(190);
+
+    /// The OCI platform architecture that runs it.
+    pub fn platform(self) -> Option<&'static str> {
+        match self.0 {
+            3 => Some("386"),
+            21 => Some("ppc64le"),
+            22 => Some("s390x"),
+            40 => Some("arm"),
+            62 => Some("amd64"),
+            183 => Some("arm64"),
+            243 => Some("riscv64"),
+            258 => Some("loong64"),
+            _ => None,
+        }
+    }
+}
+
+/// The dynamic section of an ELF file, as far as it names other files.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ElfFacts {
+    pub machine: u16,
+    pub soname: Option<String>,
+    pub needed: Vec<String>,
+    pub rpath: Option<String>,
+    pub runpath: Option<String>,
+    pub interpreter: Option<String>,
+}
+
+/// Everything that scanning one file yields.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileFacts {
+    pub size: u64,
+    pub kind: FileKind,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub elf: Option<ElfFacts>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub modules: Vec<Module>,
+    /// torch's own list of architectures, a string in libtorch_python.so.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub arch_flags: Option<String>,
+    /// Paths are left out: the holder of the facts knows them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub gaps: Vec<Gap>,
+}
+
+impl FileFacts {
+    pub fn new(kind: FileKind, size: u64) -> Self {
+        Self { size, kind, elf: None, modules: Vec::new(), arch_flags: None, gaps: Vec::new() }
+    }
+
+    /// Whether any device code, or damage where some should be, was found.
+    pub fn has_device_code(&self) -> bool {
+        !self.modules.is_empty()
+    }
+}

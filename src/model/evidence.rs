@@ -1,0 +1,191 @@
+//! What scanning an image yields: plain data, without judgement. Can be saved and judged again.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::version::{ParseVersionError, serde_as_text};
+use super::{Digest, FileFacts, Gap, ImagePath};
+
+/// An OCI platform, `linux/arm64/v8`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Platform {
+    pub os: String,
+    pub architecture: String,
+    pub variant: Option<String>,
+}
+
+impl Platform {
+    pub fn linux(architecture: &str) -> Self {
+        Self { os: "linux".into(), architecture: architecture.into(), variant: None }
+    }
+
+    /// Whether an image for `self` runs on a host of `other`: equal but for variants, which count only when
+    /// both name one (`linux/arm64` is `linux/arm64/v8`).
+    pub fn serves(&self, other: &Self) -> bool {
+        self.os == other.os
+            && self.architecture == other.architecture
+            && match (&self.variant, &other.variant) {
+                (Some(a), Some(b)) => a == b,
+                _ => true,
+            }
+    }
+}
+
+impl Default for Platform {
+    fn default() -> Self {
+        Self::linux("amd64")
+    }
+}
+
+impl fmt::Display for Platform {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.os, self.architecture)?;
+        match &self.variant {
+            Some(v) => write!(f, "/{v}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl FromStr for Platform {
+    type Err = ParseVersionError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let err = || ParseVersionError::new(text, "a platform such as linux/amd64");
+        let mut parts = text.split('/').map(str::to_owned);
+        let (Some(os), Some(architecture)) = (parts.next(), parts.next()) else { return Err(err()) };
+        let variant = parts.next();
+        if os.is_empty() || architecture.is_empty() || parts.next().is_some() {
+            return Err(err());
+        }
+        let architecture = match architecture.as_str() {
+            "x86_64" | "x86-64" => "amd64".to_owned(),
+            "aarch64" => "arm64".to_owned(),
+            _ => architecture,
+        };
+        Ok(Self { os, architecture, variant })
+    }
+}
+serde_as_text!(Platform, "Platform");
+
+/// The image config, as far as anything judges it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct ConfigFacts {
+    /// `NAME=value`, in order.
+    pub env: Vec<(String, String)>,
+    pub entrypoint: Vec<String>,
+    pub cmd: Vec<String>,
+    pub working_dir: String,
+    pub user: String,
+    pub labels: Vec<(String, String)>,
+}
+
+impl ConfigFacts {
+    /// The value of an environment variable.
+    pub fn var(&self, name: &str) -> Option<&str> {
+        self.env.iter().rev().find(|(n, _)| n == name).map(|(_, v)| v.as_str())
+    }
+}
+
+/// One layer, as the report shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LayerSummary {
+    /// Absent where the source has no digests (a rootfs).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub digest: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub diff_id: Option<Digest>,
+    /// Bytes as stored (compressed).
+    pub size: u64,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub created_by: Option<String>,
+}
+
+/// The image as a whole.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImageFacts {
+    /// As named by the user, without absolute host paths.
+    pub reference: String,
+    /// Manifest digest, where there is a manifest.
+    pub digest: Option<Digest>,
+    pub platform: Option<Platform>,
+    /// Sum of the layers' stored sizes.
+    pub size: u64,
+    pub config: ConfigFacts,
+    pub layers: Vec<LayerSummary>,
+}
+
+/// Who installed something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Manager {
+    Pip,
+    Dpkg,
+    Rpm,
+    Apk,
+    Conda,
+    /// No package manager knows it; named after its folder or file.
+    Path,
+}
+
+/// An installed package.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub struct Package {
+    pub manager: Manager,
+    /// For pip: the normalised name, `flash-attn`.
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub version: Option<String>,
+}
+
+/// A group of files that a user recognises as one thing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Component {
+    pub name: String,
+    pub version: Option<String>,
+    pub manager: Manager,
+    /// The directory it is installed in (site-packages, the package folder), for messages.
+    pub root: ImagePath,
+}
+
+/// A file of the merged image that carries device code or is ELF.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvidenceFile {
+    pub path: ImagePath,
+    /// Index into the image's layers.
+    pub layer: Option<usize>,
+    pub facts: Arc<FileFacts>,
+    /// Index into the evidence's components.
+    pub component: Option<usize>,
+}
+
+/// Counters of a scan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Stats {
+    /// Unpacked bytes that went by.
+    pub bytes_read: u64,
+    /// Regular files seen, in all layers.
+    pub files: u64,
+    pub elfs: u64,
+}
+
+/// Everything known about an image, before anything is judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    pub schema: u32,
+    pub image: ImageFacts,
+    /// Sorted by path.
+    pub files: Vec<EvidenceFile>,
+    pub packages: Vec<Package>,
+    pub components: Vec<Component>,
+    /// `torch.version.cuda`, or a framework's like, where a file says it: (component, version).
+    pub framework_cuda: Vec<(String, String)>,
+    /// Symbolic links that lead to files above: (link, path). Only links whose name looks like a library or
+    /// program matter to the loader.
+    pub links: Vec<(ImagePath, ImagePath)>,
+    pub gaps: Vec<Gap>,
+    pub stats: Stats,
+}

@@ -1,0 +1,23 @@
+//! The vocabulary: plain data that every other module speaks. No I/O, no judgement.
+
+mod arch;
+mod code;
+mod digest;
+mod evidence;
+mod finding;
+mod gap;
+mod path;
+mod target;
+mod version;
+
+pub use arch::{Capability, Feature, SmArch};
+pub use code::{Container, ElfFacts, FileFacts, FileKind, Form, Item, ItemCount, Machine, Module, Packing};
+pub use digest::Digest;
+pub use evidence::{
+    Component, ConfigFacts, Evidence, EvidenceFile, ImageFacts, LayerSummary, Manager, Package, Platform, Stats,
+};
+pub use finding::{Confidence, Finding, Severity, Verdict};
+pub use gap::{Gap, GapEffect};
+pub use path::ImagePath;
+pub use target::{DriverRange, GpuClass, Runtime, Start, Target, Virtualisation};
+pub use version::{CudaVersion, DriverVersion, ParseVersionError, PtxIsa};

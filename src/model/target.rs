@@ -1,0 +1,91 @@
+//! What an image is judged against.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Capability, DriverVersion, Platform};
+
+/// The class of a GPU product; forward compatibility depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum GpuClass {
+    Datacenter,
+    Workstation,
+    Consumer,
+    Embedded,
+}
+
+/// How the host gives the container its GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Runtime {
+    /// NVIDIA container toolkit, mode unknown.
+    #[default]
+    Toolkit,
+    Legacy,
+    Cdi,
+    Gke,
+    Wsl,
+    Tegra,
+}
+
+/// What asks for the GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Start {
+    /// `--gpus`, a device plugin.
+    #[default]
+    Gpus,
+    /// The nvidia runtime; the image's variables decide.
+    Env,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Virtualisation {
+    #[default]
+    None,
+    Mig,
+    Vgpu,
+    Passthrough,
+}
+
+/// Drivers of a target: one version, a whole branch, or a range.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DriverRange {
+    /// The lowest driver inside, which decides: newer drivers run all that older ones run.
+    pub lowest: DriverVersion,
+    /// Exclusive upper bound, where one was given.
+    pub below: Option<DriverVersion>,
+    /// As the user wrote it.
+    pub text: String,
+}
+
+impl fmt::Display for DriverRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// One kind of machine of the fleet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Target {
+    pub name: String,
+    /// As shown: the catalog's product name, or `sm_90` for a bare architecture.
+    pub gpu: String,
+    pub capability: Capability,
+    pub driver: Option<DriverRange>,
+    pub class: Option<GpuClass>,
+    pub brand: Option<String>,
+    pub runtime: Runtime,
+    pub start: Start,
+    pub virtualisation: Virtualisation,
+    /// Platforms of the host; empty when nothing is known (a bare architecture).
+    pub platforms: Vec<Platform>,
+    /// False: reported, never gates.
+    pub required: bool,
+    /// Catalog row the GPU came from, with its source and trust.
+    pub because: String,
+}

@@ -1,0 +1,218 @@
+//! Version numbers that are compared as numbers, never as text: `12.10 > 12.9`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Why a version, architecture or digest could not be parsed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {what}")]
+pub struct ParseVersionError {
+    /// What was given.
+    pub text: String,
+    /// What was expected, as in "a CUDA version such as 12.8".
+    pub what: &'static str,
+}
+
+impl ParseVersionError {
+    pub(crate) fn new(text: &str, what: &'static str) -> Self {
+        Self { text: text.to_owned(), what }
+    }
+}
+
+/// Serialises a type through its `Display` and `FromStr`, and describes it as a string in the schema.
+macro_rules! serde_as_text {
+    ($type:ty, $name:literal) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+                s.collect_str(self)
+            }
+        }
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+                let text = <std::borrow::Cow<'de, str>>::deserialize(d)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+        impl schemars::JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                $name.into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string" })
+            }
+        }
+    };
+}
+pub(crate) use serde_as_text;
+
+fn pair(text: &str) -> Option<(u16, u16)> {
+    let (major, rest) = text.split_once('.').unwrap_or((text, "0"));
+    let minor = rest.split('.').next()?;
+    if rest.split('.').skip(1).any(|p| p.parse::<u32>().is_err()) {
+        return None;
+    }
+    Some((number(major)?, number(minor)?))
+}
+
+fn number<T: FromStr>(text: &str) -> Option<T> {
+    if text.is_empty() || !text.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    text.parse().ok()
+}
+
+/// A CUDA toolkit or driver-API version, `major.minor`; a patch level is accepted and dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CudaVersion {
+    pub major: u16,
+    pub minor: u16,
+}
+
+impl CudaVersion {
+    pub const fn new(major: u16, minor: u16) -> Self {
+        Self { major, minor }
+    }
+}
+
+impl FromStr for CudaVersion {
+    type Err = ParseVersionError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (major, minor) =
+            pair(text).ok_or_else(|| ParseVersionError::new(text, "a CUDA version such as 12.8"))?;
+        Ok(Self { major, minor })
+    }
+}
+
+impl fmt::Display for CudaVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+serde_as_text!(CudaVersion, "CudaVersion");
+
+/// A PTX ISA version: the `.version` line of PTX, which the driver's JIT must know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PtxIsa {
+    pub major: u16,
+    pub minor: u16,
+}
+
+impl PtxIsa {
+    pub const fn new(major: u16, minor: u16) -> Self {
+        Self { major, minor }
+    }
+}
+
+impl FromStr for PtxIsa {
+    type Err = ParseVersionError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (major, minor) =
+            pair(text).ok_or_else(|| ParseVersionError::new(text, "a PTX ISA version such as 8.7"))?;
+        Ok(Self { major, minor })
+    }
+}
+
+impl fmt::Display for PtxIsa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)
+    }
+}
+serde_as_text!(PtxIsa, "PtxIsa");
+
+/// An NVIDIA driver version: a branch (`535`) or a full version (`535.183.01`). Missing parts compare as 0,
+/// and leading zeros are kept for display only.
+#[derive(Debug, Clone)]
+pub struct DriverVersion {
+    parts: [u32; 3],
+    text: String,
+}
+
+impl DriverVersion {
+    /// The lowest version of a branch.
+    pub fn branch_floor(branch: u32) -> Self {
+        Self { parts: [branch, 0, 0], text: branch.to_string() }
+    }
+
+    /// The driver branch, `535` in `535.183.01`.
+    pub fn branch(&self) -> u32 {
+        self.parts[0]
+    }
+
+    /// Whether only a branch was named.
+    pub fn is_branch(&self) -> bool {
+        !self.text.contains('.')
+    }
+}
+
+impl PartialEq for DriverVersion {
+    fn eq(&self, other: &Self) -> bool {
+        self.parts == other.parts
+    }
+}
+impl Eq for DriverVersion {}
+impl PartialOrd for DriverVersion {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for DriverVersion {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.parts.cmp(&other.parts)
+    }
+}
+
+impl FromStr for DriverVersion {
+    type Err = ParseVersionError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let err = || ParseVersionError::new(text, "a driver version such as 535 or 535.183.01");
+        let bare = text.strip_prefix(['R', 'r']).unwrap_or(text);
+        let mut parts = [0u32; 3];
+        for (i, part) in bare.split('.').enumerate() {
+            *parts.get_mut(i).ok_or_else(err)? = number(part).ok_or_else(err)?;
+        }
+        if parts[0] < 100 {
+            return Err(err());
+        }
+        Ok(Self { parts, text: bare.to_owned() })
+    }
+}
+
+impl fmt::Display for DriverVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+serde_as_text!(DriverVersion, "DriverVersion");
+
+/// Parts of a dotted version as numbers, for ordering package versions loosely. Stops at the first part that
+/// is not a number.
+pub fn dotted(text: &str) -> Vec<u64> {
+    text.split(['.', '+', '-']).map_while(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_compare_as_numbers() {
+        let v = |t: &str| t.parse::<CudaVersion>().unwrap();
+        assert!(v("12.10") > v("12.9"));
+        assert_eq!(v("12.8.1"), v("12.8"));
+        assert_eq!(v("13"), v("13.0"));
+        assert!("12.x".parse::<CudaVersion>().is_err());
+        assert!("".parse::<CudaVersion>().is_err());
+        assert!("-1.2".parse::<PtxIsa>().is_err());
+    }
+
+    #[test]
+    fn drivers_compare_as_numbers_and_keep_their_text() {
+        let v = |t: &str| t.parse::<DriverVersion>().unwrap();
+        assert!(v("550.54.14") > v("550.54.9"));
+        assert!(v("535.183.01") > v("535"));
+        assert_eq!(v("535.183.01").to_string(), "535.183.01");
+        assert_eq!(v("R535").branch(), 535);
+        assert!("12.2".parse::<DriverVersion>().is_err());
+        assert!("535.1.2.3".parse::<DriverVersion>().is_err());
+    }
+}

@@ -1,0 +1,258 @@
+//! The finished report: what `--format json` prints, and what every other format renders. The JSON schema
+//! (`rules/report.schema.json`) is generated from these types.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::model::{
+    Capability, Container, CudaVersion, Digest, FileKind, Finding, Form, Gap, ImagePath, LayerSummary, Package, Packing,
+    Platform, PtxIsa, SmArch, Stats, Verdict,
+};
+
+/// The whole report of one image, or (image and targets absent) of single files.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Report {
+    /// Version of this schema: 1.
+    pub schema: u32,
+    pub tool: Tool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub image: Option<ImageReport>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub targets: Option<Vec<TargetReport>>,
+    pub device_code: Vec<DeviceCode>,
+    pub libraries: Vec<Library>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packages: Option<Vec<Package>>,
+    pub findings: Vec<Finding>,
+    /// Findings that a waiver covers.
+    pub waived: Vec<Finding>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+    pub gaps: Vec<Gap>,
+    pub stats: StatsReport,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Tool {
+    pub name: String,
+    pub version: String,
+    pub catalog: CatalogId,
+}
+
+/// Which facts the verdicts rest on.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CatalogId {
+    /// Date of the newest facts.
+    pub as_of: String,
+    pub digest: Digest,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ImageReport {
+    pub reference: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub digest: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform: Option<Platform>,
+    /// Stored bytes of all layers.
+    pub size: u64,
+    /// The worst verdict over required targets; without targets, of what is wrong for any.
+    pub verdict: Verdict,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_driver: Option<MinDriver>,
+    /// What torch.cuda.get_arch_list() would print; absent without torch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arch_list: Option<Vec<String>>,
+    pub layers: Vec<LayerSummary>,
+}
+
+/// The oldest driver that carries the image, and what asks for it.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct MinDriver {
+    pub version: String,
+    pub cause: String,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct TargetReport {
+    pub name: String,
+    pub gpu: String,
+    /// `sm_90`.
+    pub arch: SmArch,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub driver: Option<String>,
+    pub verdict: Verdict,
+    /// One line.
+    pub why: String,
+    /// The same, without components: for narrow tables.
+    pub required: bool,
+    /// Platform of the image that was judged for this target.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform: Option<Platform>,
+    pub components: Vec<ComponentReport>,
+}
+
+/// What a component is to the image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    Core,
+    Optional,
+    Idle,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ComponentReport {
+    pub name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    pub role: Role,
+    pub verdict: Verdict,
+    pub why: String,
+    /// Paths of the files that were judged.
+    pub files: Vec<ImagePath>,
+    pub modules: ModuleCounts,
+    /// The same, file by file, worst first.
+    pub by_file: Vec<FileVerdict>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct FileVerdict {
+    pub path: ImagePath,
+    pub verdict: Verdict,
+    pub why: String,
+    pub modules: ModuleCounts,
+}
+
+/// Modules (fatbin regions) by how they fit the target.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ModuleCounts {
+    pub total: u64,
+    pub native: u64,
+    pub compatible: u64,
+    pub jit: u64,
+    /// Nothing fits, or what fits cannot be loaded by this driver.
+    pub missing: u64,
+}
+
+/// Device code of one file.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct DeviceCode {
+    pub path: ImagePath,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layer: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub component: Option<String>,
+    /// What kind of file holds it.
+    pub format: FileKind,
+    /// Modules: fatbin regions, cubins, PTX texts.
+    pub modules: u64,
+    /// Stored bytes of device code.
+    pub bytes: u64,
+    pub archs: Vec<ArchRow>,
+}
+
+/// Equal code of one file, summed.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ArchRow {
+    pub arch: SmArch,
+    pub form: Form,
+    pub container: Container,
+    pub entries: u64,
+    pub bytes: u64,
+    pub packing: Packing,
+    /// Input of the device linker: not loadable by itself.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub relocatable: bool,
+    /// PTX ISA version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub isa: Option<PtxIsa>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub toolkit: Option<CudaVersion>,
+    /// The header's kind number, for forms that are not understood.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<u16>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Library {
+    pub path: ImagePath,
+    pub kind: FileKind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub soname: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub component: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rpath: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runpath: Option<String>,
+    pub needs: Vec<Need>,
+}
+
+/// One DT_NEEDED entry.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Need {
+    pub soname: String,
+}
+
+/// What would mend what is missing.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct Plan {
+    pub steps: Vec<Step>,
+    /// What no step mends, and why.
+    pub unresolved: Vec<String>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Step {
+    pub kind: StepKind,
+    pub component: String,
+    pub summary: String,
+    /// Targets it is for.
+    pub resolves: Vec<String>,
+    /// Environment variables of the build: (name, value).
+    pub env: Vec<(String, String)>,
+    /// Shell command, where one is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Table rows it rests on.
+    pub because: Vec<String>,
+    pub disposition: Disposition,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StepKind {
+    /// Take another wheel or index of the same project.
+    ChangeWheel,
+    /// Build from source for a list of architectures.
+    Rebuild,
+    /// Use a newer driver.
+    Driver,
+    /// Use the image or wheel of another platform.
+    Platform,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Disposition {
+    Safe,
+    /// A person should look: it rests on a table row or a guess.
+    Review,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct StatsReport {
+    #[serde(flatten)]
+    pub counts: Stats,
+    /// Only with `--stats`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+}
+
+/// A fleet target's capability, for tables.
+pub fn arch_of(capability: Capability) -> SmArch {
+    SmArch::from(capability)
+}
