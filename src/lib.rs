@@ -19,16 +19,16 @@
 //! Findings, verdicts, plan ▶ report
 //! ```
 
-pub mod catalog;
-pub mod cli;
-pub mod config;
+//catalog
+//cli
+//config
 pub mod device;
 pub mod elf;
-pub mod image;
-pub mod inventory;
-pub mod lint;
+//image
+//inventory
+//lint
 pub mod model;
-pub mod plan;
-pub mod report;
-pub mod scan;
+//plan
+//report
+//scan
 pub mod stream;
