@@ -19,16 +19,16 @@
 //! Findings, verdicts, plan ▶ report
 //! ```
 
-//catalog
-//cli
-//config
+pub mod catalog;
+pub mod cli;
+pub mod config;
 pub mod device;
 pub mod elf;
-//image
-//inventory
-//lint
+pub mod image;
+pub mod inventory;
+pub mod lint;
 pub mod model;
-//plan
-//report
-//scan
+pub mod plan;
+pub mod report;
+pub mod scan;
 pub mod stream;
