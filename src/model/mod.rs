@@ -18,6 +18,6 @@ pub use evidence::{
 };
 pub use finding::{Confidence, Finding, Severity, Verdict};
 pub use gap::{Gap, GapEffect};
-pub use path::ImagePath;
+pub use path::{ImagePath, escape};
 pub use target::{DriverRange, GpuClass, Runtime, Start, Target, Virtualisation};
 pub use version::{CudaVersion, DriverVersion, ParseVersionError, PtxIsa};
