@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::model::{
-    Capability, Container, CudaVersion, Digest, FileKind, Finding, Form, Gap, ImagePath, LayerSummary, Package, Packing,
-    Platform, PtxIsa, SmArch, Stats, Verdict,
+    Capability, Container, CudaVersion, Digest, FileKind, Finding, Form, Gap, ImagePath, LayerSummary, Package,
+    Packing, Platform, PtxIsa, SmArch, Stats, Verdict,
 };
 
 /// The whole report of one image, or (image and targets absent) of single files.
@@ -84,7 +84,7 @@ pub struct TargetReport {
     pub verdict: Verdict,
     /// One line.
     pub why: String,
-    /// The same, without components: for narrow tables.
+    /// False: reported, never gates.
     pub required: bool,
     /// Platform of the image that was judged for this target.
     #[serde(skip_serializing_if = "Option::is_none")]

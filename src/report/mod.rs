@@ -1,0 +1,70 @@
+//! Renders finished reports. A report renders; it never filters or decides, so every format tells the same set of
+//! (rule, target, place).
+
+pub mod inspect;
+pub mod json;
+pub mod model;
+mod paint;
+#[cfg(test)]
+mod sample;
+pub mod table;
+pub mod text;
+
+use std::io::{self, Write};
+
+pub use model::*;
+pub use paint::Ink;
+
+/// The formats of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// For a person.
+    Table,
+    Json,
+}
+
+/// How text is laid out. What is told does not depend on it, but for lists that `verbose` unfolds.
+#[derive(Debug, Clone)]
+pub struct Style {
+    pub colour: bool,
+    /// Columns; no line is longer.
+    pub width: usize,
+    /// How many `-v` were given.
+    pub verbose: u8,
+    /// Exit status of the run, for the summary line; `None` where the report does not decide it.
+    pub exit: Option<u8>,
+}
+
+impl Default for Style {
+    fn default() -> Self {
+        Self { colour: false, width: 80, verbose: 0, exit: None }
+    }
+}
+
+/// Writes one report: of an image, or (image and targets absent) of single files.
+pub fn write(report: &Report, format: Format, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+    match format {
+        Format::Table if report.image.is_none() => out.write_all(inspect::render(report, style).as_bytes()),
+        Format::Table => out.write_all(table::render(report, style).as_bytes()),
+        Format::Json => json::write_pretty(report, out),
+    }
+}
+
+/// Writes one report of several: JSON lines, or tables with a blank line between them.
+pub fn write_next(
+    report: &Report,
+    first: bool,
+    format: Format,
+    style: &Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match format {
+        Format::Json => json::write_line(report, out),
+        Format::Table => {
+            if !first {
+                out.write_all(b"\n")?;
+            }
+            write(report, format, style, out)
+        }
+    }
+}

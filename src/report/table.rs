@@ -1,0 +1,70 @@
+//! The table a person wants first: what the image is, the verdict per target, each component across the fleet, then
+//! findings, what to do, and what could not be read.
+
+mod coverage;
+mod findings;
+mod matrix;
+mod tail;
+mod targets;
+
+#[cfg(test)]
+pub(super) mod tests;
+
+pub(super) use tail::gaps as gap_section;
+
+use super::paint::{Ink, Page, span};
+use super::text::{bytes, clean, count};
+use super::{ImageReport, Report, Style, TargetReport};
+
+/// The whole table, ending in a line feed.
+pub fn render(report: &Report, style: &Style) -> String {
+    let mut page = Page::new(style);
+    if let Some(image) = &report.image {
+        header(&mut page, image);
+    }
+    let fleet = fleet(report);
+    if fleet.is_empty() {
+        coverage::section(&mut page, report);
+    } else {
+        let heads = matrix::Heads::choose(&fleet, style.width);
+        targets::section(&mut page, &fleet, heads);
+        matrix::section(&mut page, &fleet, heads);
+        if style.verbose > 0 {
+            matrix::reasons(&mut page, &fleet);
+            coverage::section(&mut page, report);
+        }
+    }
+    findings::section(&mut page, report);
+    tail::plan(&mut page, report);
+    tail::gaps(&mut page, report);
+    tail::summary(&mut page, report, &fleet);
+    page.finish()
+}
+
+/// The targets, worst first; their numbers are their places here.
+fn fleet(report: &Report) -> Vec<&TargetReport> {
+    let mut fleet: Vec<&TargetReport> = report.targets.iter().flatten().collect();
+    fleet.sort_by_key(|t| t.verdict);
+    fleet
+}
+
+fn header(page: &mut Page<'_>, image: &ImageReport) {
+    let mut facts = Vec::new();
+    facts.extend(image.platform.as_ref().map(|p| clean(&p.to_string())));
+    facts.push(match image.layers.len() {
+        0 => bytes(image.size),
+        n => format!("{} in {}", bytes(image.size), count(n, "layer", "layers")),
+    });
+    facts.extend(image.digest.as_ref().map(|d| format!("sha256:{}", d.short())));
+    page.flow(&[], 2, Ink::Strong, &clean(&image.reference));
+    page.flow(&[span(Ink::Plain, "  ")], 2, Ink::Dim, &facts.join(" · "));
+    if let Some(floor) = &image.min_driver {
+        let lead = [span(Ink::Plain, "  driver     ")];
+        page.flow(&lead, 13, Ink::Plain, &clean(&format!("{} or newer: {}", floor.version, floor.cause)));
+    }
+    if let Some(list) = &image.arch_list {
+        let lead = [span(Ink::Plain, "  arch list  ")];
+        let list = if list.is_empty() { "empty".to_owned() } else { list.join(" ") };
+        page.flow(&lead, 13, Ink::Plain, &clean(&list));
+    }
+}

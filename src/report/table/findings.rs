@@ -1,0 +1,73 @@
+//! What rules have to say, worst first.
+
+use super::super::Report;
+use super::super::paint::{Ink, Page, span};
+use super::super::text::{clean, count};
+use crate::model::{Confidence, Finding, Severity};
+
+/// `2 errors, 1 warning, 3 notes`.
+pub(super) fn tally(findings: &[Finding]) -> String {
+    let of = |severity: Severity| findings.iter().filter(|f| f.severity == severity).count();
+    let kinds = [
+        (of(Severity::Error), "error", "errors"),
+        (of(Severity::Warning), "warning", "warnings"),
+        (of(Severity::Note), "note", "notes"),
+    ];
+    let parts: Vec<String> =
+        kinds.iter().filter(|(n, ..)| *n > 0).map(|(n, one, many)| count(*n, one, many)).collect();
+    if parts.is_empty() { "no findings".to_owned() } else { parts.join(", ") }
+}
+
+pub(super) fn section(page: &mut Page<'_>, report: &Report) {
+    if report.findings.is_empty() && report.waived.is_empty() {
+        return;
+    }
+    let mut rest = tally(&report.findings);
+    if !report.waived.is_empty() {
+        rest.push_str(&format!(", {} waived", report.waived.len()));
+    }
+    page.heading("FINDINGS", &rest);
+    let mut sorted: Vec<&Finding> = report.findings.iter().collect();
+    sorted.sort_by_key(|f| (std::cmp::Reverse(f.severity), f.verdict));
+    for finding in sorted {
+        one(page, finding, "");
+    }
+    if page.verbose() > 0 {
+        for finding in &report.waived {
+            one(page, finding, " (waived)");
+        }
+    }
+}
+
+fn one(page: &mut Page<'_>, finding: &Finding, mark: &str) {
+    let unsure = match finding.confidence {
+        Confidence::High => "",
+        Confidence::Medium => " (medium confidence)",
+        Confidence::Low => " (low confidence)",
+    };
+    let head = format!("{}[{}]{unsure}{mark}", finding.severity, clean(&finding.rule));
+    page.flow(&[span(Ink::Plain, "  ")], 4, finding.severity.into(), &head);
+    page.flow(&[span(Ink::Plain, "    ")], 4, Ink::Plain, &clean(&finding.message));
+    if !finding.targets.is_empty() {
+        detail(page, "targets", &clean(&finding.targets.join(", ")));
+    }
+    if let Some(path) = &finding.path {
+        detail(page, "at", &path.to_string());
+    }
+    if let Some(help) = &finding.help {
+        detail(page, "help", &clean(help));
+    }
+    if page.verbose() > 0 {
+        if let Some(layer) = &finding.layer {
+            detail(page, "layer", &layer.to_string());
+        }
+        for because in &finding.because {
+            detail(page, "because", &clean(because));
+        }
+    }
+}
+
+fn detail(page: &mut Page<'_>, word: &str, text: &str) {
+    let lead = [span(Ink::Plain, "    "), span(Ink::Dim, format!("{word}: "))];
+    page.flow(&lead, 6, Ink::Plain, text);
+}

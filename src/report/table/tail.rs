@@ -1,0 +1,129 @@
+//! What comes last: what to do, what could not be read, and the sum of it.
+
+use super::super::paint::{Ink, Page, span};
+use super::super::text::{clean, count};
+use super::super::{Report, TargetReport};
+use super::findings::tally;
+use super::targets::meaning;
+use crate::model::{Gap, GapEffect, Verdict};
+
+/// Gaps that are listed without `-v`.
+const LISTED: usize = 10;
+
+/// Steps that are listed without `-v`.
+const STEPS: usize = 5;
+
+/// One line that leads to the plan.
+pub(super) fn plan(page: &mut Page<'_>, report: &Report) {
+    let (Some(plan), Some(image)) = (&report.plan, &report.image) else { return };
+    if plan.steps.is_empty() && plan.unresolved.is_empty() {
+        return;
+    }
+    let mut rest = count(plan.steps.len(), "step", "steps");
+    if !plan.unresolved.is_empty() {
+        rest.push_str(&format!(", {} left open", plan.unresolved.len()));
+    }
+    page.heading("PLAN", &format!("{rest}: imagelint plan {}", clean(&image.reference)));
+    let shown = if page.verbose() > 0 { plan.steps.len() } else { STEPS };
+    for step in plan.steps.iter().take(shown) {
+        page.flow(&[span(Ink::Plain, "  - ")], 4, Ink::Plain, &clean(&step.summary));
+    }
+    if let Some(more) = plan.steps.len().checked_sub(shown).filter(|&n| n > 0) {
+        page.flow(&[span(Ink::Plain, "  ")], 4, Ink::Dim, &format!("… and {more} more"));
+    }
+    if page.verbose() > 0 {
+        for open in &plan.unresolved {
+            page.flow(&[span(Ink::Plain, "  ? ")], 4, Ink::Plain, &clean(open));
+        }
+    }
+}
+
+pub(in crate::report) fn gaps(page: &mut Page<'_>, report: &Report) {
+    if report.gaps.is_empty() {
+        return;
+    }
+    page.heading(
+        "GAPS",
+        &format!("{} could not be read or understood", count(report.gaps.len(), "place", "places")),
+    );
+    let listed = if page.verbose() > 0 { report.gaps.len() } else { LISTED };
+    // Those that an answer rests on come first.
+    let mut sorted: Vec<&Gap> = report.gaps.iter().collect();
+    sorted.sort_by_key(|g| std::cmp::Reverse(g.effect));
+    for gap in sorted.iter().take(listed) {
+        let mut place = match (&gap.path, &gap.layer) {
+            (Some(path), _) => path.to_string(),
+            (None, Some(layer)) => format!("layer sha256:{}", layer.short()),
+            (None, None) => "image".to_owned(),
+        };
+        if let Some(offset) = gap.offset {
+            place.push_str(&format!(" +{offset:#x}"));
+        }
+        let (ink, reach) = match gap.effect {
+            GapEffect::None => (Ink::Plain, ""),
+            GapEffect::File => (Ink::Open, " (listing incomplete)"),
+            GapEffect::Image => (Ink::Bad, " (scan incomplete)"),
+        };
+        page.flow(&[span(Ink::Plain, "  ")], 4, ink, &format!("{place}: {}{reach}", clean(&gap.why)));
+    }
+    if let Some(more) = sorted.len().checked_sub(listed).filter(|&n| n > 0) {
+        page.flow(&[span(Ink::Plain, "  ")], 4, Ink::Dim, &format!("… and {more} more (-v lists them)"));
+    }
+}
+
+/// The last line: verdict, tally, exit status.
+pub(super) fn summary(page: &mut Page<'_>, report: &Report, fleet: &[&TargetReport]) {
+    page.gap();
+    let mut parts = Vec::new();
+    let mut lead = Vec::new();
+    match (&report.image, fleet.len()) {
+        (Some(image), n) if n > 0 => {
+            lead.push(span(image.verdict, image.verdict.word()));
+            lead.push(span(Ink::Plain, "  "));
+            parts.push(standing(fleet));
+        }
+        _ => parts
+            .push("no target given, so nothing was judged: add --target GPU[@DRIVER] or --fleet FILE".to_owned()),
+    }
+    parts.push(tally(&report.findings));
+    if !report.gaps.is_empty() {
+        parts.push(count(report.gaps.len(), "gap", "gaps"));
+    }
+    if let Some(seconds) = report.stats.seconds {
+        parts.push(format!("{seconds:.2} s"));
+    }
+    parts.extend(page.exit().map(|status| match status {
+        0 => "exit 0: nothing at or above --fail-on".to_owned(),
+        1 => "exit 1: a finding at or above --fail-on".to_owned(),
+        n => format!("exit {n}: the question could not be answered"),
+    }));
+    page.flow(&lead, 2, Ink::Plain, &parts.join(" · "));
+}
+
+/// `1 of 3 targets will not run, 1 runs after JIT …`, or that all are well.
+fn standing(fleet: &[&TargetReport]) -> String {
+    let of = |verdict: Verdict| fleet.iter().filter(|t| t.verdict == verdict).count();
+    if of(Verdict::Ok) == fleet.len() {
+        return format!(
+            "runs on {}",
+            if fleet.len() == 1 { "the target".to_owned() } else { format!("all {} targets", fleet.len()) }
+        );
+    }
+    let words = [
+        Verdict::Fail,
+        Verdict::Unknown,
+        Verdict::Blocked,
+        Verdict::Cpu,
+        Verdict::Slow,
+        Verdict::Warn,
+        Verdict::Ok,
+    ];
+    let present: Vec<Verdict> = words.into_iter().filter(|&w| of(w) > 0).collect();
+    match present.as_slice() {
+        [only] => format!("{}: {}", count(fleet.len(), "target", "targets"), meaning(*only)),
+        several => {
+            let parts: Vec<String> = several.iter().map(|&w| format!("{} {w}", of(w))).collect();
+            format!("{}: {}", count(fleet.len(), "target", "targets"), parts.join(", "))
+        }
+    }
+}
