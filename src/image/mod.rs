@@ -5,6 +5,7 @@ pub mod history;
 pub mod overlay;
 pub mod sources;
 pub mod tar;
+pub mod zip;
 
 use std::io::Read;
 use std::path::PathBuf;

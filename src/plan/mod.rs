@@ -70,26 +70,21 @@ fn code_needs<'c, 'a>(cases: &'c [TargetCase<'a>]) -> Vec<Need<'c, 'a>> {
             let info = &case.evidence.components[component.index];
             let label = component_label(info);
             let root = &info.root;
-            let same = |n: &&mut Need<'_, '_>| {
+            let same = |n: &Need<'_, '_>| {
                 n.label == label && n.case.evidence.components[n.component.index].root == *root
             };
-            let need = match needs.iter_mut().position(|mut n| same(&&mut *n)) {
-                Some(i) => &mut needs[i],
-                None => {
-                    needs.push(Need {
-                        label,
-                        case,
-                        component,
-                        targets: Vec::new(),
-                        gpus: Vec::new(),
-                        missing: BTreeSet::new(),
-                    });
-                    match needs.last_mut() {
-                        Some(last) => last,
-                        None => continue,
-                    }
-                }
-            };
+            let at = needs.iter().position(same).unwrap_or(needs.len());
+            if at == needs.len() {
+                needs.push(Need {
+                    label,
+                    case,
+                    component,
+                    targets: Vec::new(),
+                    gpus: Vec::new(),
+                    missing: BTreeSet::new(),
+                });
+            }
+            let need = &mut needs[at];
             need.targets.push(case.target.name.clone());
             let gpu = gpu_label(case.target);
             if !need.gpus.contains(&gpu) {

@@ -66,10 +66,11 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
     let links = tree.file_links().into_iter().filter(|(_, to)| wanted.contains_key(to)).collect();
     let rows: Vec<(ImagePath, &inventory::Fact)> = facts.iter().map(|(p, f)| (p.clone(), &**f)).collect();
     let paths: Vec<ImagePath> = files.iter().map(|f| f.path.clone()).collect();
-    let inventory = inventory::assemble(&rows, &paths, Catalog::embedded());
+    let inventory = inventory::assemble(&rows, &paths, &KnobNames(Catalog::embedded()));
     for (file, owner) in files.iter_mut().zip(&inventory.owner) {
         file.component = *owner;
     }
+    gaps.extend(inventory.gaps);
     gaps.sort();
     gaps.dedup();
     Evidence {
@@ -89,5 +90,14 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         links,
         gaps,
         stats,
+    }
+}
+
+/// Names a component by what the build knobs say identifies a project.
+struct KnobNames(&'static Catalog);
+
+impl inventory::Naming for KnobNames {
+    fn component_for(&self, path: &ImagePath) -> Option<String> {
+        self.0.knobs().knob_for("", [path]).map(|k| k.dists.first().unwrap_or(&k.project).clone())
     }
 }

@@ -177,7 +177,7 @@ pub fn inspect(paths: &[PathBuf]) -> Vec<(PathBuf, Result<Evidence, ImageError>)
 fn is_zip(path: &Path) -> bool {
     let mut head = [0; 4];
     std::fs::File::open(path).and_then(|mut f| std::io::Read::read_exact(&mut f, &mut head)).is_ok()
-        && probe::is_zip(&head)
+        && crate::image::zip::is_zip(&head)
 }
 
 /// A gap at a path of a layer that is being read.

@@ -42,10 +42,6 @@ const ZIPS: [&[u8]; 5] = [b".whl", b".jar", b".zip", b".egg", b".war"];
 /// Smallest file that can hold anything: shorter than any header.
 const MIN_FILE: u64 = 4;
 
-pub fn is_zip(head: &[u8]) -> bool {
-    head.starts_with(b"PK\x03\x04")
-}
-
 /// Reads one file. Errors are those of the source (a cut layer); trouble with the content becomes gaps.
 pub fn file(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Result<Payload> {
     notes.files += 1;
@@ -57,7 +53,7 @@ pub fn file(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Res
         }
     } else if body.len().is_none_or(|n| n >= MIN_FILE) {
         let head = body.window(device::HEAD)?;
-        if is_zip(head) && ZIPS.iter().any(|e| path.as_bytes().ends_with(e)) {
+        if zip::is_zip(head) && ZIPS.iter().any(|e| path.as_bytes().ends_with(e)) {
             carried.members = members(path, body, notes)?;
         } else if let Some(kind) = device::kind_of(head) {
             carried.facts = code(kind, path, body, notes)?;
@@ -110,6 +106,7 @@ fn members(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Resu
             layer: None,
             offset: Some(p.offset),
             why: p.what,
+            // The archive only lies in the image; nothing is loaded from it.
             effect: GapEffect::None,
         })),
         Err(e) => {

@@ -136,7 +136,7 @@ pub fn read_zip(path: &Path) -> LayerRead {
         }
     };
     let walked = zip::walk(&mut body, &ZipLimits::default(), &mut |member, size, data| {
-        unpacked += size;
+        unpacked += size.unwrap_or(0);
         let payload = probe::file(&member, data, &mut notes)?;
         entries.push(LayerEntry { path: member, change: Change::File(payload) });
         Ok(())
@@ -150,11 +150,11 @@ pub fn read_zip(path: &Path) -> LayerRead {
     match walked {
         // A wheel is scanned for its own sake: what its directory hides or its checksums deny is not shown whole.
         Ok(summary) => read.gaps.extend(summary.problems.into_iter().map(|p| Gap {
-            path: Some(name.clone()),
+            path: Some(p.member.unwrap_or_else(|| name.clone())),
             layer: None,
             offset: Some(p.offset),
             why: p.what,
-            effect: GapEffect::Image,
+            effect: if p.effect == GapEffect::None { GapEffect::None } else { GapEffect::Image },
         })),
         Err(e) => {
             let mut gap = file_gap(&name, e.to_string());
