@@ -25,7 +25,7 @@ pub(super) fn rows_say_how_they_are_known(tables: &[(String, Table)]) -> Result<
                 let Value::Table(keys) = row else { continue };
                 let said =
                     |k: &&str| keys.get(*k).and_then(Value::as_str).is_some_and(|t| !t.trim().is_empty());
-                if !["source", "status", "verified"].iter().any(|k| said(&k)) {
+                if !["source", "status", "verified"].iter().any(said) {
                     return Err(CatalogError::Row {
                         file: file.clone(),
                         row: row_name(name, index, row),

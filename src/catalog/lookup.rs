@@ -394,7 +394,7 @@ mod tests {
         let Err(GpuError::Unknown { near, .. }) = find("RTX 5900") else { panic!("{:?}", find("RTX 5900")) };
         assert!(near.len() <= 3 && near.iter().any(|n| n.to_lowercase().contains("5090")), "{near:?}");
         let text = find("H10O").unwrap_err().to_string();
-        assert!(text.contains("h100"), "{text}");
+        assert!(text.contains("`H100`"), "{text}");
         assert_eq!(find("  "), Err(GpuError::Empty));
         assert!(find("🦀").is_err());
         assert!(find(&"x".repeat(100_000)).is_err());

@@ -242,7 +242,7 @@ fn row_name(key: &str, index: usize, value: &Value) -> String {
         Some(Value::Integer(i)) => Some(i.to_string()),
         _ => None,
     };
-    match naming.iter().find_map(|k| text(k)) {
+    match naming.iter().find_map(text) {
         Some(name) => format!("[[{key}]] `{name}`"),
         None => format!("[[{key}]] number {}", index + 1),
     }

@@ -212,7 +212,7 @@ impl Variant {
             Pick::ExactOrOtherwise => present
                 .iter()
                 .find(|(t, _)| Some(t) == self.raw.otherwise.as_ref())
-                .map(|(_, path)| Choice::Loaded { path: *path, substitute: None }),
+                .map(|(_, path)| Choice::Loaded { path, substitute: None }),
             Pick::HighestNotAbove => {
                 numbered().filter(|(n, _)| *n <= key).max_by_key(|(n, _)| *n).map(|(_, e)| substitute(e))
             }

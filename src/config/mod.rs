@@ -6,7 +6,7 @@ mod raw;
 mod spans;
 pub mod target;
 
-pub use driver::DriverRangeError;
-pub use fleet::{Date, Fleet, Level, Waiver, find_upward};
-pub use spans::ConfigError;
+pub use driver::{DriverRangeError, parse_driver};
+pub use fleet::{Date, Fleet, Level, PathGlob, Waiver, find_upward};
+pub use spans::{ConfigError, Pointed};
 pub use target::{TargetError, parse_target, parse_targets};

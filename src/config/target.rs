@@ -13,7 +13,7 @@ pub enum TargetError {
     #[error("--target {text}: {source}")]
     Gpu { text: String, source: GpuError },
     #[error("--target {text}: {source}")]
-    Driver { text: String, source: DriverRangeError },
+    Driver { text: String, source: Box<DriverRangeError> },
     #[error("--target {text} is given twice")]
     Twice { text: String },
 }
@@ -25,7 +25,7 @@ pub fn parse_target(text: &str, catalog: &Catalog) -> Result<Target, TargetError
         None => (text, None),
     };
     let driver = driver.map(parse_driver).transpose();
-    let driver = driver.map_err(|source| TargetError::Driver { text: text.to_owned(), source })?;
+    let driver = driver.map_err(|e| TargetError::Driver { text: text.to_owned(), source: Box::new(e) })?;
     let found = catalog.gpu(gpu).map_err(|source| TargetError::Gpu { text: text.to_owned(), source })?;
     Ok(of_gpu(&found, auto_name(gpu, driver.as_ref()), driver))
 }
