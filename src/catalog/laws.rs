@@ -23,8 +23,9 @@ pub(super) fn rows_say_how_they_are_known(tables: &[(String, Table)]) -> Result<
             let Value::Array(rows) = rows else { continue };
             for (index, row) in rows.iter().enumerate() {
                 let Value::Table(keys) = row else { continue };
-                let said = |k: &&str| keys.get(*k).and_then(Value::as_str).is_some_and(|t| !t.trim().is_empty());
-                if !["source", "status", "verified"].iter().any(|k| said(&k)) {
+                let said =
+                    |k: &&str| keys.get(*k).and_then(Value::as_str).is_some_and(|t| !t.trim().is_empty());
+                if !["source", "status", "verified"].iter().any(said) {
                     return Err(CatalogError::Row {
                         file: file.clone(),
                         row: row_name(name, index, row),
@@ -60,7 +61,11 @@ fn gpu_names_are_unique(catalog: &Catalog) -> Result<(), CatalogError> {
             if own.insert(name.clone())
                 && let Some(other) = seen.insert(name.clone(), &gpu.name)
             {
-                return Err(broken(GPUS, format!("`{}`", gpu.name), format!("`{name}` is a name of `{other}` too")));
+                return Err(broken(
+                    GPUS,
+                    format!("`{}`", gpu.name),
+                    format!("`{name}` is a name of `{other}` too"),
+                ));
             }
         }
     }
@@ -101,7 +106,8 @@ fn toolkits_only_grow(catalog: &Catalog) -> Result<(), CatalogError> {
             return Err(broken(FILE, format!("[[toolkit]] `{}`", newer.cuda), "stands twice"));
         }
         if newer.ptx_isa < older.ptx_isa {
-            let law = format!("its PTX {} is older than {} of CUDA {}", newer.ptx_isa, older.ptx_isa, older.cuda);
+            let law =
+                format!("its PTX {} is older than {} of CUDA {}", newer.ptx_isa, older.ptx_isa, older.cuda);
             return Err(broken(FILE, format!("[[toolkit]] `{}`", newer.cuda), law));
         }
     }
@@ -115,7 +121,8 @@ fn toolkits_only_grow(catalog: &Catalog) -> Result<(), CatalogError> {
     for pair in catalog.toolkits().releases().windows(2) {
         let [older, newer] = pair else { continue };
         if newer.driver.branch() < older.driver.branch() {
-            let law = format!("its driver {} is older than {} of {}", newer.driver, older.driver, older.version);
+            let law =
+                format!("its driver {} is older than {} of {}", newer.driver, older.driver, older.version);
             return Err(broken(FILE, format!("[[release]] `{}`", newer.version), law));
         }
     }
@@ -191,23 +198,49 @@ mod tests {
         let text = FILES.iter().find(|(f, _)| *f == file).unwrap().1;
         assert!(text.contains(from), "{file} has no {from:?}");
         let text = text.replacen(from, to, 1);
-        let files: Vec<_> = FILES.iter().map(|&(f, t)| (f, if f == file { text.as_str() } else { t })).collect();
+        let files: Vec<_> =
+            FILES.iter().map(|&(f, t)| (f, if f == file { text.as_str() } else { t })).collect();
         Catalog::parse(&files).expect_err("a broken law is refused").to_string()
     }
 
     #[test]
     fn broken_tables_are_refused_with_the_rows_name() {
         let cases = [
-            ("gpus.toml", "aliases = [\"h200\"]", "aliases = [\"H 100\"]", "`NVIDIA H200`: `h100` is a name of `NVIDIA H100` too"),
+            (
+                "gpus.toml",
+                "aliases = [\"h200\"]",
+                "aliases = [\"H 100\"]",
+                "`NVIDIA H200`: `h100` is a name of `NVIDIA H100` too",
+            ),
             ("gpus.toml", "cc = \"3.7\"", "cc = \"4.2\"", "`Tesla K80`: no toolkit compiles for 4.2"),
             ("gpus.toml", "cc = \"3.7\"", "cc = \"x\"", "[[gpu]] `Tesla K80`"),
             ("gpus.toml", "class = \"datacenter\"", "class = \"toaster\"", "[[gpu]] `Tesla K80`"),
-            ("toolkits.toml", "ptx_isa = \"9.4\"", "ptx_isa = \"9.6\"", "[[toolkit]] `13.5`: its PTX 9.5 is older than 9.6"),
-            ("toolkits.toml", "min_driver_linux = \"525.60.13\"", "min_driver_linux = \"425.60\"", "[[minor_version_compat]] `12`"),
+            (
+                "toolkits.toml",
+                "ptx_isa = \"9.4\"",
+                "ptx_isa = \"9.6\"",
+                "[[toolkit]] `13.5`: its PTX 9.5 is older than 9.6",
+            ),
+            (
+                "toolkits.toml",
+                "min_driver_linux = \"525.60.13\"",
+                "min_driver_linux = \"425.60\"",
+                "[[minor_version_compat]] `12`",
+            ),
             ("drivers.toml", "native_cuda = \"12.2\"", "native_cuda = \"12.9\"", "[[branch]] `545`"),
-            ("drivers.toml", "native_cuda = \"12.2\"", "native_cuda = \"12.10\"", "[[branch]] `535`: its CUDA 12.10 has no PTX ISA"),
+            (
+                "drivers.toml",
+                "native_cuda = \"12.2\"",
+                "native_cuda = \"12.10\"",
+                "[[branch]] `535`: its CUDA 12.10 has no PTX ISA",
+            ),
             ("drivers.toml", "first_driver = 570", "first_driver = 571", "R571 is no known branch"),
-            ("components.toml", "source = \"PyPI wheel 4.8.5 opened\"\nstatus = \"executed\"", "", "[[framework]] `ctranslate2`: says neither"),
+            (
+                "components.toml",
+                "source = \"PyPI wheel 4.8.5 opened\"\nstatus = \"executed\"",
+                "",
+                "[[framework]] `ctranslate2`: says neither",
+            ),
             ("components.toml", "paths = [\"**/libctranslate2*.so*\"]", "paths = [\"[\"]", "`ctranslate2`"),
             ("components.toml", "pattern = \"/_{}_C.\"", "pattern = \"_C.\"", "[[variant]] `tinycudann`"),
             ("catalog.toml", "as_of = \"2026-11-30\"", "", "as_of"),

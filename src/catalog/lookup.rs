@@ -54,7 +54,9 @@ pub enum GpuError {
     CodeSuffix { text: String, plain: String },
     #[error("no GPU and no toolkit that the catalog knows has compute capability {capability} (`{text}`)")]
     UnknownCapability { text: String, capability: Capability },
-    #[error("`{text}` is a GPU of {maker} ({target}), which this version does not judge yet; only NVIDIA GPUs are judged")]
+    #[error(
+        "`{text}` is a GPU of {maker} ({target}), which this version does not judge yet; only NVIDIA GPUs are judged"
+    )]
     OtherMaker { text: String, maker: &'static str, target: String },
     #[error("`{text}` is a machine type of {provider}, not a GPU; its GPU is `{gpu}`")]
     Instance { text: String, provider: String, gpu: String },
@@ -63,7 +65,10 @@ pub enum GpuError {
 fn did_you_mean(near: &[String]) -> String {
     match near {
         [] => "; `imagelint gpus` lists them".to_owned(),
-        near => format!("; did you mean {}?", near.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
+        near => format!(
+            "; did you mean {}?",
+            near.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+        ),
     }
 }
 
@@ -81,9 +86,46 @@ const PREFIXES: &[&str] = &["nvidiageforce", "nvidiatesla", "nvidia", "geforce",
 
 /// Words that alone name no product.
 const COMMON: &[&str] = &[
-    "nvidia", "geforce", "tesla", "quadro", "rtx", "gtx", "titan", "jetson", "pro", "ada", "generation", "blackwell",
-    "laptop", "gpu", "edition", "server", "workstation", "max", "q", "ti", "super", "pcie", "sxm", "sxm2", "sxm4", "sxm5",
-    "sxm6", "nvl", "hbm3", "hbm3e", "agx", "nx", "nano", "d", "x", "v2", "sff", "active", "lc", "ac",
+    "nvidia",
+    "geforce",
+    "tesla",
+    "quadro",
+    "rtx",
+    "gtx",
+    "titan",
+    "jetson",
+    "pro",
+    "ada",
+    "generation",
+    "blackwell",
+    "laptop",
+    "gpu",
+    "edition",
+    "server",
+    "workstation",
+    "max",
+    "q",
+    "ti",
+    "super",
+    "pcie",
+    "sxm",
+    "sxm2",
+    "sxm4",
+    "sxm5",
+    "sxm6",
+    "nvl",
+    "hbm3",
+    "hbm3e",
+    "agx",
+    "nx",
+    "nano",
+    "d",
+    "x",
+    "v2",
+    "sff",
+    "active",
+    "lc",
+    "ac",
 ];
 
 /// A key without makers' words.
@@ -117,7 +159,8 @@ impl Catalog {
         }
         let name = without_sharing(text);
         let wanted = key(name);
-        let exact: Vec<&Gpu> = self.gpus().all().iter().filter(|g| g.names().any(|n| key(n) == wanted)).collect();
+        let exact: Vec<&Gpu> =
+            self.gpus().all().iter().filter(|g| g.names().any(|n| key(n) == wanted)).collect();
         if !exact.is_empty() {
             return one_of(text, &exact);
         }
@@ -155,7 +198,8 @@ impl Catalog {
             // 10.1 was renamed 11.0, as `sm_101` was.
             Ok(capability) => SmArch::from(capability).capability()?,
             Err(_) => {
-                let number = ["sm_", "compute_", "sm", "cc_", "cc"].iter().find_map(|p| lower.strip_prefix(p))?;
+                let number =
+                    ["sm_", "compute_", "sm", "cc_", "cc"].iter().find_map(|p| lower.strip_prefix(p))?;
                 if !number.starts_with(|c: char| c.is_ascii_digit()) {
                     return None;
                 }
@@ -176,7 +220,9 @@ impl Catalog {
         let row = self.gpus().all().iter().find(|g| g.capability == capability);
         let because = match (self.toolkits().toolkits_for(capability), row) {
             (Some((first, last)), _) => {
-                format!("toolkits.toml: compute capability {capability} is a target of CUDA {first} to {last}")
+                format!(
+                    "toolkits.toml: compute capability {capability} is a target of CUDA {first} to {last}"
+                )
             }
             (None, Some(row)) => row.because(),
             (None, None) => {
@@ -199,9 +245,12 @@ impl Catalog {
             .unwrap_or(wanted);
         let alike = |name: &str| {
             let name = key(name);
-            name == wanted || name == stripped || ["instinct", "radeon"].iter().any(|p| name.strip_prefix(p) == Some(stripped))
+            name == wanted
+                || name == stripped
+                || ["instinct", "radeon"].iter().any(|p| name.strip_prefix(p) == Some(stripped))
         };
-        let row = self.gpus().foreign().iter().find(|f| alike(&f.name) || f.name.split(['/', '(']).any(alike));
+        let row =
+            self.gpus().foreign().iter().find(|f| alike(&f.name) || f.name.split(['/', '(']).any(alike));
         if let Some(row) = row {
             return Some(other(row.maker, &row.target));
         }
@@ -285,7 +334,8 @@ mod tests {
         for text in ["NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", "NVIDIA-A100-SXM4-80GB-SHARED", "A100 80GB PCIe"] {
             is(text, "NVIDIA A100", "8.0");
         }
-        for text in ["RTX 5090", "rtx5090", "rtx_5090", "GeForce RTX 5090", "NVIDIA GeForce RTX 5090", "5090"] {
+        for text in ["RTX 5090", "rtx5090", "rtx_5090", "GeForce RTX 5090", "NVIDIA GeForce RTX 5090", "5090"]
+        {
             is(text, "NVIDIA GeForce RTX 5090", "12.0");
         }
         is("h100", "NVIDIA H100", "9.0");
@@ -329,7 +379,9 @@ mod tests {
 
     #[test]
     fn names_of_gpus_that_differ_are_refused_with_a_list() {
-        let Err(GpuError::Ambiguous { names, .. }) = find("RTX 6000") else { panic!("{:?}", find("RTX 6000")) };
+        let Err(GpuError::Ambiguous { names, .. }) = find("RTX 6000") else {
+            panic!("{:?}", find("RTX 6000"))
+        };
         assert!(names.contains(&"Quadro RTX 6000 (7.5)".to_owned()), "{names:?}");
         assert!(names.contains(&"NVIDIA RTX 6000 Ada Generation (8.9)".to_owned()), "{names:?}");
         for text in ["RTX", "80GB", "Blackwell", "NVIDIA", "Jetson", "Laptop GPU"] {
@@ -342,7 +394,7 @@ mod tests {
         let Err(GpuError::Unknown { near, .. }) = find("RTX 5900") else { panic!("{:?}", find("RTX 5900")) };
         assert!(near.len() <= 3 && near.iter().any(|n| n.to_lowercase().contains("5090")), "{near:?}");
         let text = find("H10O").unwrap_err().to_string();
-        assert!(text.contains("h100"), "{text}");
+        assert!(text.contains("`H100`"), "{text}");
         assert_eq!(find("  "), Err(GpuError::Empty));
         assert!(find("🦀").is_err());
         assert!(find(&"x".repeat(100_000)).is_err());
@@ -350,7 +402,14 @@ mod tests {
 
     #[test]
     fn other_makers_and_machines_are_told_apart() {
-        for text in ["gfx942", "MI300X", "AMD Instinct MI300X", "Radeon RX 7900 XTX", "gfx90a:xnack-", "gfx9-4-generic"] {
+        for text in [
+            "gfx942",
+            "MI300X",
+            "AMD Instinct MI300X",
+            "Radeon RX 7900 XTX",
+            "gfx90a:xnack-",
+            "gfx9-4-generic",
+        ] {
             let found = find(text);
             assert!(matches!(found, Err(GpuError::OtherMaker { maker: "AMD", .. })), "{text}: {found:?}");
         }
@@ -367,14 +426,27 @@ mod tests {
         ];
         for (text, gpu) in machines {
             let found = find(text);
-            assert!(matches!(&found, Err(GpuError::Instance { gpu: g, .. }) if g == gpu), "{text}: {found:?}");
+            assert!(
+                matches!(&found, Err(GpuError::Instance { gpu: g, .. }) if g == gpu),
+                "{text}: {found:?}"
+            );
         }
     }
 
     #[test]
     fn products_carry_their_hosts_platforms() {
         let catalog = Catalog::embedded();
-        for text in ["GH200", "GB200", "GB300", "DGX Spark", "Jetson Thor", "Orin", "Xavier", "Jetson TX2", "Jetson Nano"] {
+        for text in [
+            "GH200",
+            "GB200",
+            "GB300",
+            "DGX Spark",
+            "Jetson Thor",
+            "Orin",
+            "Xavier",
+            "Jetson TX2",
+            "Jetson Nano",
+        ] {
             assert_eq!(catalog.gpu(text).unwrap().platforms(), [Platform::linux("arm64")], "{text}");
         }
         for text in ["H100", "H200", "B200", "RTX 5090", "sm_121", "8.7"] {
@@ -387,7 +459,9 @@ mod tests {
         let catalog = Catalog::embedded();
         for gpu in catalog.gpus().all() {
             for name in gpu.names() {
-                for form in [name.to_owned(), name.to_uppercase(), name.replace(' ', "-"), format!("{name}-SHARED")] {
+                for form in
+                    [name.to_owned(), name.to_uppercase(), name.replace(' ', "-"), format!("{name}-SHARED")]
+                {
                     let found = catalog.gpu(&form).map(|f| f.capability);
                     assert_eq!(found, Ok(gpu.capability), "{form}");
                 }

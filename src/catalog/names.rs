@@ -3,7 +3,10 @@
 
 /// A product name without case, spaces, hyphens, underscores and parentheses: "RTX 5090" and "rtx-5090" are one.
 pub fn key(text: &str) -> String {
-    text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '.' | '+')).flat_map(char::to_lowercase).collect()
+    text.chars()
+        .filter(|c| c.is_alphanumeric() || matches!(c, '.' | '+'))
+        .flat_map(char::to_lowercase)
+        .collect()
 }
 
 /// The words of a product name, lower case.
@@ -66,8 +69,9 @@ pub fn nearest<'a>(text: &str, known: impl Iterator<Item = &'a str>, limit: usiz
     let mut near: Vec<(usize, &str)> =
         known.map(|name| (distance(&text, &key(name)), name)).filter(|(d, _)| *d <= far).collect();
     near.sort_unstable();
-    near.dedup_by_key(|(_, name)| *name);
-    near.into_iter().take(limit).map(|(_, name)| name).collect()
+    // Spellings of one name ("RTX 5090", "rtx-5090") are one.
+    let mut seen = std::collections::BTreeSet::new();
+    near.into_iter().map(|(_, name)| name).filter(|name| seen.insert(key(name))).take(limit).collect()
 }
 
 #[cfg(test)]

@@ -111,7 +111,10 @@ impl Variant {
                 row: format!("[[variant]] `{}`", raw.name),
                 what: what.to_owned(),
             };
-            if raw.pattern.matches("{}").count() != 1 || raw.pattern.starts_with("{}") || raw.pattern.ends_with("{}") {
+            if raw.pattern.matches("{}").count() != 1
+                || raw.pattern.starts_with("{}")
+                || raw.pattern.ends_with("{}")
+            {
                 return Err(bad("`pattern` needs one {} with text on both sides"));
             }
             if (raw.pick == Pick::ExactOrOtherwise) != raw.otherwise.is_some() {
@@ -165,9 +168,14 @@ impl Variant {
             None => Choice::Missing { wanted: wanted.to_owned(), then: self.missing },
         };
         if let Some(value) = cx.override_value.filter(|v| !v.is_empty() || self.raw.override_digits_only) {
-            if self.raw.override_digits_only && (value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit())) {
+            if self.raw.override_digits_only
+                && (value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit()))
+            {
                 let name = self.override_env.as_deref().unwrap_or_default();
-                return Choice::Missing { wanted: format!("{name}={value:?}, which is not digits"), then: self.missing };
+                return Choice::Missing {
+                    wanted: format!("{name}={value:?}, which is not digits"),
+                    then: self.missing,
+                };
             }
             // Before 0.45 the override is appended behind the suffix and then names no file.
             let tag = if suffix.is_empty() { value.to_owned() } else { format!("{suffix}{value}") };
@@ -177,7 +185,9 @@ impl Variant {
             Key::Capability => (cx.capability.major, cx.capability.minor),
             Key::TorchCuda => match cx.torch_cuda {
                 Some(cuda) => (cuda.major, cuda.minor),
-                None => return Choice::Unknown { why: "the image does not say torch.version.cuda".to_owned() },
+                None => {
+                    return Choice::Unknown { why: "the image does not say torch.version.cuda".to_owned() };
+                }
             },
         };
         let tag = format!("{}{}{suffix}", key.0, key.1);
@@ -199,11 +209,10 @@ impl Variant {
         let numbered = || present.iter().filter_map(|e| Some((number(&e.0)?, e)));
         let other = match self.pick {
             Pick::Exact => None,
-            Pick::ExactOrOtherwise => {
-                present.iter().find(|(t, _)| Some(t) == self.raw.otherwise.as_ref()).map(|(_, path)| {
-                    Choice::Loaded { path: *path, substitute: None }
-                })
-            }
+            Pick::ExactOrOtherwise => present
+                .iter()
+                .find(|(t, _)| Some(t) == self.raw.otherwise.as_ref())
+                .map(|(_, path)| Choice::Loaded { path, substitute: None }),
             Pick::HighestNotAbove => {
                 numbered().filter(|(n, _)| *n <= key).max_by_key(|(n, _)| *n).map(|(_, e)| substitute(e))
             }
@@ -264,7 +273,10 @@ mod tests {
         assert_eq!(chosen("10.2"), "Error: libbitsandbytes_cuda102.so");
         assert_eq!(pick("0.50.2", NEW, None, None, (9, 0)), "unknown");
         assert_eq!(pick("0.50.2", NEW, Some("12.8"), Some("124"), (9, 0)), "libbitsandbytes_cuda124.so");
-        assert_eq!(pick("0.50.2", NEW, Some("12.8"), Some("129"), (9, 0)), "Error: libbitsandbytes_cuda129.so");
+        assert_eq!(
+            pick("0.50.2", NEW, Some("12.8"), Some("129"), (9, 0)),
+            "Error: libbitsandbytes_cuda129.so"
+        );
         assert!(pick("0.50.2", NEW, Some("12.8"), Some(""), (9, 0)).starts_with("Error: BNB_CUDA_VERSION"));
     }
 
@@ -276,7 +288,10 @@ mod tests {
         let old = &["cuda121", "cuda121_nocublaslt", "cpu"];
         assert_eq!(pick("0.41.3", old, Some("12.1"), None, (8, 0)), "libbitsandbytes_cuda121.so");
         assert_eq!(pick("0.41.3", old, Some("12.1"), None, (7, 0)), "libbitsandbytes_cuda121_nocublaslt.so");
-        assert_eq!(pick("0.41.3", old, Some("12.4"), None, (7, 0)), "Error: libbitsandbytes_cuda124_nocublaslt.so");
+        assert_eq!(
+            pick("0.41.3", old, Some("12.4"), None, (7, 0)),
+            "Error: libbitsandbytes_cuda124_nocublaslt.so"
+        );
         assert_eq!(pick("0.43.3", old, Some("11.8"), Some("121"), (7, 5)), "libbitsandbytes_cuda121.so");
     }
 
