@@ -45,6 +45,14 @@ struct Dist<'a> {
     installed: bool,
 }
 
+/// What a dist-info or egg-info directory says.
+#[derive(Default)]
+struct InfoDir<'a> {
+    /// Name and version.
+    told: Option<(&'a str, Option<&'a str>)>,
+    files: Option<&'a Files>,
+}
+
 #[derive(Default)]
 struct Facts<'a> {
     dists: Vec<Dist<'a>>,
@@ -97,18 +105,17 @@ impl<'a> Facts<'a> {
         let mut sorted: Vec<&(ImagePath, &Fact)> = facts.iter().collect();
         sorted.sort_by(|a, b| a.0.cmp(&b.0));
         let mut out = Self::default();
-        let mut dirs: BTreeMap<ImagePath, (Option<(&str, Option<&str>)>, Option<&'a Files>)> =
-            BTreeMap::new();
+        let mut dirs: BTreeMap<ImagePath, InfoDir<'_>> = BTreeMap::new();
         for (path, fact) in sorted {
             let skipped = match fact {
                 Fact::Python { name, version } => {
                     let single_file = path.file_name().ends_with(b".egg-info");
                     let dir = if single_file { path.clone() } else { path.parent() };
-                    dirs.entry(dir).or_default().0 = Some((name, version.as_deref()));
+                    dirs.entry(dir).or_default().told = Some((name, version.as_deref()));
                     0
                 }
                 Fact::PythonFiles { files } => {
-                    dirs.entry(path.parent()).or_default().1 = Some(files);
+                    dirs.entry(path.parent()).or_default().files = Some(files);
                     files.skipped
                 }
                 Fact::Dpkg { packages } => {
@@ -129,7 +136,7 @@ impl<'a> Facts<'a> {
                     .push(Gap::note(path.clone(), format!("{skipped} lines of its file list were not read")));
             }
         }
-        for (dir, (told, files)) in dirs {
+        for (dir, InfoDir { told, files }) in dirs {
             let site = dir.parent();
             if is_bundled(&site) {
                 continue;
@@ -174,8 +181,13 @@ impl<'a> Facts<'a> {
         exact.or_else(|| dists.iter().find(|&&d| installs(&self.dists[d].name, import))).copied()
     }
 
-    /// The site directory a file lies in, and whether everything below it belongs to a Python package. A
-    /// directory that only holds an egg-info (a source tree) says nothing about folders it does not name.
+    fn spot(&self, path: &ImagePath) -> Option<Spot> {
+        let (site, installed) = self.site_of(path)?;
+        let rel: Vec<&[u8]> = path.components().skip(site.components().count()).collect();
+        Some(Spot { top: place::top(&rel)?, site, installed })
+    }
+
+    /// The site directory a file lies in, and whether packages are installed there.
     fn site_of(&self, path: &ImagePath) -> Option<(ImagePath, bool)> {
         let mut dir = path.clone();
         while !dir.is_root() {
@@ -215,6 +227,18 @@ enum Key {
         root: ImagePath,
     },
 }
+
+/// Where a file lies among Python packages.
+struct Spot {
+    site: ImagePath,
+    /// Everything below the site belongs to a package. A directory that only holds an egg-info (a source tree)
+    /// says nothing about folders it does not name.
+    installed: bool,
+    top: place::Top,
+}
+
+/// Owners of folders by site and name; `None`: several distributions share it.
+type Folders<'a> = HashMap<(&'a ImagePath, &'a str), Option<usize>>;
 
 struct Owners<'a> {
     facts: &'a Facts<'a>,
@@ -262,52 +286,49 @@ impl<'a> Owners<'a> {
     }
 
     /// The rest is named by its place.
-    fn named(mut self, naming: &dyn Naming) -> Vec<Key> {
-        let facts = self.facts;
-        let tops: Vec<Option<(ImagePath, bool, place::Top)>> =
-            self.files.iter().map(|path| self.top_of(path)).collect();
-        // A folder whose other files a distribution lists is that distribution's.
-        let mut folders: HashMap<(&ImagePath, &str), usize> = HashMap::new();
-        for (key, top) in self.keys.iter().zip(&tops) {
-            if let (Some(Key::Dist(dist)), Some((site, _, top))) = (key, top)
-                && !top.module
+    fn named(self, naming: &dyn Naming) -> Vec<Key> {
+        let spots: Vec<Option<Spot>> = self.files.iter().map(|path| self.facts.spot(path)).collect();
+        // A folder whose other files one distribution lists is that distribution's.
+        let mut folders: Folders<'_> = HashMap::new();
+        for (key, spot) in self.keys.iter().zip(&spots) {
+            if let (Some(Key::Dist(dist)), Some(spot)) = (key, spot)
+                && !spot.top.module
             {
-                folders.entry((site, &top.name)).or_insert(*dist);
+                let owner = folders.entry((&spot.site, &spot.top.name)).or_insert(Some(*dist));
+                if *owner != Some(*dist) {
+                    *owner = None;
+                }
             }
         }
-        let keys = std::mem::take(&mut self.keys);
-        let name =
-            |(path, (key, top)): (&ImagePath, (Option<Key>, &Option<(ImagePath, bool, place::Top)>))| {
-                if let Some(key) = key {
-                    return key;
-                }
-                if let Some((site, installed, top)) = top {
-                    let folder = folders.get(&(site, top.name.as_str())).copied();
-                    if let Some(dist) = folder.or_else(|| facts.dist_for(site, &top.name)) {
-                        return Key::Dist(dist);
-                    }
-                    let known = naming.component_for(path);
-                    if let Some(dist) = known.as_deref().and_then(|name| facts.dist_for(site, name)) {
-                        return Key::Dist(dist);
-                    }
-                    if *installed {
-                        return Key::Place {
-                            name: known.unwrap_or_else(|| top.name.clone()),
-                            root: site.clone(),
-                        };
-                    }
-                }
-                let place = place::outside(path);
-                Key::Place { name: naming.component_for(path).unwrap_or(place.name), root: place.root }
-            };
-        self.files.iter().zip(keys.into_iter().zip(&tops)).map(name).collect()
+        let name = |(at, key): (usize, &Option<Key>)| match key {
+            Some(key) => key.clone(),
+            None => self.place(&self.files[at], spots[at].as_ref(), &folders, naming),
+        };
+        self.keys.iter().enumerate().map(name).collect()
     }
 
-    fn top_of(&self, path: &ImagePath) -> Option<(ImagePath, bool, place::Top)> {
-        let (site, installed) = self.facts.site_of(path)?;
-        let depth = site.components().count();
-        let rel: Vec<&[u8]> = path.components().skip(depth).collect();
-        Some((site, installed, place::top(&rel)?))
+    fn place(
+        &self,
+        path: &ImagePath,
+        spot: Option<&Spot>,
+        folders: &Folders<'_>,
+        naming: &dyn Naming,
+    ) -> Key {
+        let known = naming.component_for(path);
+        if let Some(Spot { site, installed, top }) = spot {
+            let folder = folders.get(&(site, top.name.as_str())).copied().flatten();
+            let dist = folder.or_else(|| self.facts.dist_for(site, &top.name));
+            let dist = dist.or_else(|| known.as_deref().and_then(|name| self.facts.dist_for(site, name)));
+            if let Some(dist) = dist {
+                return Key::Dist(dist);
+            }
+            if *installed {
+                let name = known.unwrap_or_else(|| top.name.clone());
+                return Key::Place { name, root: site.clone() };
+            }
+        }
+        let place = place::outside(path);
+        Key::Place { name: known.unwrap_or(place.name), root: place.root }
     }
 }
 

@@ -131,6 +131,27 @@ fn a_folder_that_a_record_owns_is_wholly_its_own() {
 }
 
 #[test]
+fn a_folder_that_records_share_is_nobodys() {
+    let infos = ["nvidia_cublas-13.0", "nvidia_cufft-12.0"].map(|i| format!("{SITE}/{i}.dist-info"));
+    let files =
+        ["libcublas.so.13", "libcufft.so.12", "libother.so"].map(|f| format!("{SITE}/nvidia/cu13/lib/{f}"));
+    let image = Image::default()
+        .python(&infos[0], "nvidia-cublas", "13.0")
+        .record(&infos[0], &[&files[0]])
+        .python(&infos[1], "nvidia-cufft", "12.0")
+        .record(&infos[1], &[&files[1]]);
+    let inventory = image.assemble(&files.each_ref().map(String::as_str), &NoNaming);
+    assert_eq!(
+        owners(&inventory),
+        [
+            format!("nvidia-cublas 13.0 Pip @{SITE}"),
+            format!("nvidia-cufft 12.0 Pip @{SITE}"),
+            format!("nvidia-cu13 - Path @{SITE}"),
+        ]
+    );
+}
+
+#[test]
 fn lists_of_a_merged_usr_are_found_either_way() {
     let image = Image::default().dpkg("libc6", "2.36", &["/lib/x86_64-linux-gnu/libc.so.6"]).dpkg(
         "libz",
