@@ -121,8 +121,8 @@ impl Client {
                     sleep(asked.unwrap_or_default().max(back_off(tried)));
                 }
                 Ok(answer) => return Ok(answer),
-                Err(Failure::Passing(_)) if tried < TRIES => sleep(back_off(tried)),
-                Err(Failure::Passing(e) | Failure::Final(e)) => return Err(e),
+                Err(Failure::Passing(_) | Failure::Garbled(_)) if tried < TRIES => sleep(back_off(tried)),
+                Err(Failure::Passing(e) | Failure::Garbled(e) | Failure::Final(e)) => return Err(e),
             }
             tried += 1;
         }
@@ -159,17 +159,18 @@ impl Client {
         let url: Uri =
             url.parse().map_err(|_| Failure::Final(self.error(ask.what, "its address is not valid")))?;
         let answer = match self.follow(&url, ask, state.token.as_deref()) {
-            Err(Failure::Passing(_)) if state.may_change && !state.https => return self.with_https(ask),
+            Err(Failure::Garbled(e)) if state.may_change => return self.with_https(ask, e),
             other => other?,
         };
-        if answer.status == 400 && state.may_change && !state.https {
+        if answer.status == 400 && state.may_change {
             let mut text = Vec::new();
             // An unreadable body does not say HTTPS either.
             let _ = answer.body.take(MAX_TOKEN).read_to_end(&mut text);
+            let plain = self.error(format!("{}: HTTP 400", ask.what), "");
             if text.windows(5).any(|w| w.eq_ignore_ascii_case(b"https")) {
-                return self.with_https(ask);
+                return self.with_https(ask, plain);
             }
-            return Err(Failure::Final(self.error(format!("{}: HTTP 400", ask.what), "")));
+            return Err(Failure::Final(plain));
         }
         self.set(|s| s.may_change = false);
         if answer.status != 401 {
@@ -188,13 +189,23 @@ impl Client {
         self.follow(&url, ask, Some(&token))
     }
 
-    /// Asks again with TLS: a loopback registry that does not speak plain HTTP.
-    fn with_https(&self, ask: Ask<'_>) -> Result<Answer, Failure> {
-        self.set(|s| {
-            s.https = true;
-            s.may_change = false;
-        });
-        self.once(ask)
+    /// Asks again with TLS, where plain HTTP may be spoken but is not understood. Without success nothing
+    /// changes, and the first failure counts unless TLS has a better one.
+    fn with_https(&self, ask: Ask<'_>, plain: ImageError) -> Result<Answer, Failure> {
+        let change = |https| {
+            self.set(|s| {
+                s.https = https;
+                s.may_change = !https;
+            })
+        };
+        change(true);
+        match self.once(ask) {
+            Err(Failure::Garbled(_)) => {
+                change(false);
+                Err(Failure::Passing(plain))
+            }
+            other => other,
+        }
     }
 
     fn token(&self, challenge: &Challenge, registry: &Uri, what: &str) -> Result<String, Failure> {
@@ -262,9 +273,7 @@ impl Client {
 
     /// Words for a request that got no answer, and whether trying again may help.
     fn failure(&self, e: ureq::Error, at: &Uri, what: &str) -> Failure {
-        let other = at
-            .host()
-            .filter(|h| *h != host_of(&self.host).trim_matches(['[', ']']) && *h != host_of(&self.host));
+        let other = at.host().filter(|h| *h != host_of(&self.host));
         let what = match other {
             Some(host) => format!("{what} (from {})", shown(host)),
             None => what.to_owned(),
@@ -285,7 +294,7 @@ impl Client {
             },
             ureq::Error::Rustls(e) => Failure::Final(tell(&format!("TLS: {e}"), TLS_HINT)),
             ureq::Error::Tls(e) => Failure::Final(tell(&format!("TLS: {e}"), TLS_HINT)),
-            ureq::Error::Protocol(e) => Failure::Passing(tell(&format!("no valid HTTP: {e}"), "")),
+            ureq::Error::Protocol(e) => Failure::Garbled(tell(&format!("no valid HTTP: {e}"), "")),
             e => Failure::Final(tell(&e.to_string(), "")),
         }
     }
@@ -319,6 +328,8 @@ const TLS_HINT: &str = "only certificates of public authorities are trusted so f
 enum Failure {
     /// May go away.
     Passing(ImageError),
+    /// The other side speaks no HTTP, or not here.
+    Garbled(ImageError),
     Final(ImageError),
 }
 

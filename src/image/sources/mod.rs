@@ -188,10 +188,10 @@ fn looks_like_path(word: &str) -> bool {
         [".tar", ".tgz", ".gz", ".zst", ".whl", ".so", ".cubin", ".fatbin", ".ptx", ".sqsh", ".zip"];
     let end = word.rsplit('/').next().unwrap_or(word);
     let end = end.split(':').next().unwrap_or(end);
-    word.starts_with(['/', '.', '~'])
-        || word.contains("//")
-        || endings.iter().any(|e| end.ends_with(e))
-        || end.contains(".so.")
+    if word.contains("://") {
+        return false;
+    }
+    word.starts_with(['/', '.', '~']) || endings.iter().any(|e| end.ends_with(e)) || end.contains(".so.")
 }
 
 /// A path of the command line, what follows it, and its scheme.
@@ -379,3 +379,6 @@ fn no_squashfs(name: &str) -> ImageError {
     let hint = "unpack it with unsquashfs and scan the folder with dir:".to_owned();
     later("squashfs:", name.strip_prefix("squashfs:").unwrap_or(name), "squashfs", hint)
 }
+
+#[cfg(test)]
+mod tests;

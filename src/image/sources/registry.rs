@@ -18,8 +18,9 @@ use super::reference::RegistryName;
 use super::{Handle, OpenOptions};
 use crate::model::Digest;
 
-/// How often a blob may break off and be taken up again.
+/// How often in a row a blob may break off without [`PROGRESS`] bytes in between.
 const MAX_CUTS: u32 = 4;
+const PROGRESS: u64 = 1 << 20;
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
                       application/vnd.docker.distribution.manifest.list.v2+json, \
@@ -127,13 +128,14 @@ struct Blob {
     size: u64,
     at: u64,
     cuts: u32,
+    cut_at: u64,
     body: Option<BodyReader<'static>>,
 }
 
 impl Blob {
     fn new(client: Arc<Client>, place: &str, digest: Digest, size: u64) -> Self {
         let (path, what) = (format!("blobs/{digest}"), format!("layer {digest} of {place}"));
-        Self { client, place: place.to_owned(), path, what, size, at: 0, cuts: 0, body: None }
+        Self { client, place: place.to_owned(), path, what, size, at: 0, cuts: 0, cut_at: 0, body: None }
     }
 
     fn connect(&self) -> Result<BodyReader<'static>, ImageError> {
@@ -203,6 +205,10 @@ impl Read for Blob {
                 },
             };
             self.body = None;
+            if self.at - self.cut_at >= PROGRESS {
+                self.cuts = 0;
+            }
+            self.cut_at = self.at;
             self.cuts += 1;
             if self.cuts > MAX_CUTS {
                 return Err(io::Error::other(problem));

@@ -98,6 +98,13 @@ fn unpacked(head: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Compression that no image has but some archives do, by magic.
+pub fn foreign_packing(head: &[u8]) -> Option<&'static str> {
+    let known: [(&[u8], &str); 4] =
+        [(b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2"), (b"\x04\x22\x4d\x18", "lz4"), (b"7z\xbc\xaf", "7-Zip")];
+    known.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, name)| *name)
+}
+
 /// Reads a stream to its end: the archive of an image, or a root file system, compressed or not.
 pub fn open(
     mut reader: Box<dyn Read + Send + '_>,
@@ -107,11 +114,17 @@ pub fn open(
     sink: &mut dyn BlobSink,
 ) -> Result<Handle, ImageError> {
     let (head, holds) = peek(&mut reader).map_err(|e| io_error(place, e))?;
-    let empty = head.is_empty();
+    let (empty, foreign) = (head.is_empty(), foreign_packing(&head));
     let mut whole = Cursor::new(head).chain(reader);
     match holds {
         Holds::NoTar if empty => Err(malformed(place, "no bytes; did the command before the pipe fail?")),
-        Holds::NoTar => Err(malformed(place, "neither the archive of an image nor a root file system's tar")),
+        Holds::NoTar => {
+            let what = match foreign {
+                Some(name) => format!("compressed with {name}, which is not supported; unpack it first"),
+                None => "neither the archive of an image nor a root file system's tar".to_owned(),
+            };
+            Err(malformed(place, what))
+        }
         Holds::Files => {
             let streamed = sink.layer(&mut whole).map_err(|e| io_error(place, e))?;
             let Some(number) = streamed.number else {
