@@ -35,7 +35,7 @@ pub struct Args {
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Global {
-    /// When to colour
+    /// When to colour; auto: on a terminal, unless NO_COLOR is set
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", help_heading = "Display")]
     pub color: Colour,
     /// Columns of tables [default: the terminal's, else 80]
@@ -51,7 +51,6 @@ pub struct Global {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Colour {
-    /// On a terminal, unless NO_COLOR is set
     Auto,
     Always,
     Never,

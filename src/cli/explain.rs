@@ -7,8 +7,9 @@ use crate::lint::RULES;
 
 pub fn run(args: &ExplainArgs, screen: &Screen) -> Result<u8, CliError> {
     let Some(rule) = RULES.iter().find(|r| r.id == args.rule) else {
-        let near = RULES.iter().map(|r| (distance(r.id, &args.rule), r.id)).min();
-        let near = near.filter(|&(d, id)| d * 3 <= id.len()).map(|(_, id)| id);
+        let ids = || RULES.iter().map(|r| r.id);
+        let alike = ids().map(|id| (distance(id, &args.rule), id)).min().filter(|&(d, id)| d * 3 <= id.len());
+        let near = alike.map(|(_, id)| id).or_else(|| ids().find(|id| id.contains(args.rule.as_str())));
         return Err(CliError::NoSuchRule(args.rule.clone(), near));
     };
     let mut page = rule.page.trim_end().to_owned();
