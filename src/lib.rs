@@ -20,7 +20,7 @@
 //! ```
 
 pub mod catalog;
-//pub mod cli;
+pub mod cli;
 pub mod config;
 pub mod device;
 pub mod elf;

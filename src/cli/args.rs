@@ -1,0 +1,375 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
+
+use super::error::CliError;
+use crate::model::Platform;
+use crate::report::Format;
+
+const EXAMPLES: &str = "\
+Examples:
+  imagelint scan nvcr.io/nvidia/pytorch:25.01-py3 --target h100@535
+  imagelint scan docker-archive:image.tar --fleet imagelint.toml --format json
+  imagelint scan ./rootfs --target \"RTX 5090@575\" --target t4
+  imagelint inspect libtorch_cuda.so
+  imagelint plan oci:layout --target sm_120
+
+Exit status:
+  0  nothing at or above --fail-on
+  1  something is
+  2  the question could not be answered";
+
+/// Will this container image run on these GPUs with these drivers? Scans device code, without a GPU.
+#[derive(Debug, Parser)]
+#[command(name = "imagelint", version, about, after_help = EXAMPLES, max_term_width = 100)]
+#[command(propagate_version = false, disable_help_subcommand = true, arg_required_else_help = true)]
+pub struct Args {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Clone, clap::Args)]
+pub struct Global {
+    /// When to colour; auto: on a terminal, unless NO_COLOR is set
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto, value_name = "WHEN", help_heading = "Display")]
+    pub color: Colour,
+    /// Columns of tables [default: the terminal's, else 80]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(40..), help_heading = "Display")]
+    pub width: Option<u16>,
+    /// Nothing on standard error but errors: no progress, no notes
+    #[arg(long, short, global = true, help_heading = "Display")]
+    pub quiet: bool,
+    /// Say more: reasons and sources (-v), every file (-vv)
+    #[arg(long, short, global = true, action = ArgAction::Count, help_heading = "Display")]
+    pub verbose: u8,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Judge images: which of the fleet's GPUs and drivers run them, and why
+    #[command(after_help = SCAN_HELP, alias = "image")]
+    Scan(ScanArgs),
+    /// Judge an image and print what to rebuild or replace
+    #[command(after_help = PLAN_HELP)]
+    Plan(PlanArgs),
+    /// List device code and linked libraries of single files
+    #[command(after_help = INSPECT_HELP)]
+    Inspect(InspectArgs),
+    /// Print a rule's page
+    Explain(ExplainArgs),
+    /// List the rules
+    Rules(ListArgs),
+    /// List the GPUs that the catalog knows, with their names and architectures
+    Gpus(ListArgs),
+    /// List the CUDA toolkits that the catalog knows
+    Toolkits(ListArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+    /// Print the manual page
+    Man,
+}
+
+const SCAN_HELP: &str = "\
+IMAGE is a registry reference (registry/repo:tag, repo@sha256:…), a path, or one of
+  registry:REF          oci:DIR[:TAG]         oci-archive:FILE     docker-archive:FILE
+  dir:ROOTFS            tar:ROOTFS.tar        file:FILE (ELF, fatbin, wheel)
+  -                     an archive on standard input
+A bare word is a path where that path exists, otherwise a registry reference.
+
+GPU is a product (a100, \"RTX 5090\"), an nvidia-smi name, a GPU Feature Discovery label, or an
+architecture (sm_90, 9.0); DRIVER a version (535.183.01), a branch (535) or a range (\">=535.54, <570\").
+Without --target, --fleet or an imagelint.toml the coverage is printed and nothing is judged.
+
+Examples:
+  imagelint scan vllm/vllm-openai:latest --target h100@550 --target l4@535
+  imagelint scan oci-archive:image.tar -o json=report.json
+  imagelint scan IMAGE --save-evidence scan.json
+  imagelint scan --from-evidence scan.json --target b200@580";
+
+const PLAN_HELP: &str = "\
+Examples:
+  imagelint plan image.tar --target \"RTX 5090@575\"
+  eval \"$(imagelint plan image.tar --fleet fleet.toml --emit env --fail-on never)\"";
+
+const INSPECT_HELP: &str = "\
+Examples:
+  imagelint inspect libtorch_cuda.so
+  imagelint inspect -v *.so --format json";
+
+/// What to judge, and against what.
+#[derive(Debug, clap::Args)]
+pub struct ImageArgs {
+    /// Images to judge
+    #[arg(value_name = "IMAGE", required_unless_present = "from_evidence")]
+    pub images: Vec<String>,
+
+    /// GPU, and driver if known, to judge against; again for more
+    #[arg(long = "target", short = 't', value_name = "GPU[@DRIVER]", help_heading = "Fleet")]
+    pub targets: Vec<String>,
+    /// File of targets [default: imagelint.toml, here or in a folder above]
+    #[arg(long, value_name = "FILE", help_heading = "Fleet")]
+    pub fleet: Option<PathBuf>,
+    /// Platform to take of an index [default: each target's own, else linux/amd64]
+    #[arg(long, value_name = "OS/ARCH", help_heading = "Fleet")]
+    pub platform: Option<Platform>,
+
+    /// Findings that make the exit status 1
+    #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY", help_heading = "Verdict")]
+    pub fail_on: FailOn,
+    /// Answer even if part of the image could not be read, or a core component not be decided
+    #[arg(long, help_heading = "Verdict")]
+    pub allow_gaps: bool,
+
+    /// Keep what was scanned, to be judged again with --from-evidence
+    #[arg(long, value_name = "FILE", help_heading = "Scan")]
+    pub save_evidence: Option<PathBuf>,
+    /// Judge a saved scan; no image is read
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["images", "save_evidence", "platform"], help_heading = "Scan")]
+    pub from_evidence: Option<PathBuf>,
+    /// Worker threads [default: one per core]
+    #[arg(long, short, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = "Scan")]
+    pub jobs: usize,
+    /// Registry that is spoken to without TLS; again for more (loopback always may be)
+    #[arg(long = "insecure-registry", value_name = "HOST[:PORT]", help_heading = "Scan")]
+    pub insecure_registries: Vec<String>,
+    /// Most that one layer may unpack to, as in 64GiB
+    #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Scan")]
+    pub max_layer_size: Option<u64>,
+    /// Has no effect: there is no cache yet
+    #[arg(long, help_heading = "Scan")]
+    pub no_cache: bool,
+    /// Add the time taken to the report
+    #[arg(long, help_heading = "Scan")]
+    pub stats: bool,
+
+    /// Write a report to a file as well; again for more formats
+    #[arg(long = "output", short, value_name = "FORMAT=FILE", value_parser = output, help_heading = "Report")]
+    pub outputs: Vec<Output>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ScanArgs {
+    #[command(flatten)]
+    pub image: ImageArgs,
+    /// Format on standard output: table or json
+    #[arg(long, short, default_value = "table", value_parser = format, help_heading = "Report")]
+    pub format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    pub image: ImageArgs,
+    /// How to print the plan
+    #[arg(long, value_enum, default_value_t = Emit::Text, help_heading = "Report")]
+    pub emit: Emit,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct InspectArgs {
+    /// ELF files, fatbins, cubins, PTX, static archives, wheels
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Format on standard output: table or json
+    #[arg(long, short, default_value = "table", value_parser = format)]
+    pub format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ExplainArgs {
+    /// A rule's id, as findings show it
+    #[arg(value_name = "RULE")]
+    pub rule: String,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ListArgs {
+    /// Format on standard output: table or json
+    #[arg(long, short, default_value = "table", value_parser = format)]
+    pub format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct CompletionsArgs {
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    Error,
+    Warning,
+    Note,
+    Never,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Emit {
+    /// For a person
+    Text,
+    /// `export NAME=value` lines for the build's shell
+    Env,
+}
+
+/// One `-o`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    pub format: Format,
+    pub file: PathBuf,
+}
+
+fn format(text: &str) -> Result<Format, String> {
+    match text {
+        "table" => Ok(Format::Table),
+        "json" => Ok(Format::Json),
+        "sarif" | "github" | "markdown" | "html" | "junit" | "gitlab" => {
+            Err(format!("format {text} is not available yet; there are table and json"))
+        }
+        _ => Err("there are table and json".to_owned()),
+    }
+}
+
+fn output(text: &str) -> Result<Output, String> {
+    let (word, file) = text.split_once('=').ok_or("give a format and a file, as in json=report.json")?;
+    if file.is_empty() {
+        return Err("the file's name is missing".to_owned());
+    }
+    Ok(Output { format: format(word)?, file: file.into() })
+}
+
+/// `1048576`, `64GiB`, `10GB`, `512M`.
+fn size(text: &str) -> Result<u64, String> {
+    let wrong = || "give a size such as 64GiB".to_owned();
+    let at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, unit) = text.split_at(at);
+    let number: u64 = digits.parse().map_err(|_| wrong())?;
+    let factor: u64 = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        "t" | "tib" => 1 << 40,
+        "kb" => 1_000,
+        "mb" => 1_000_000,
+        "gb" => 1_000_000_000,
+        "tb" => 1_000_000_000_000,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(factor).filter(|&n| n > 0).ok_or_else(wrong)
+}
+
+/// A first word that is no command is most likely an image; some are commands to come.
+pub fn mistaken_command(error: &clap::Error) -> Option<CliError> {
+    if error.kind() != ErrorKind::InvalidSubcommand {
+        return None;
+    }
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
+    if matches!(word.as_str(), "lint" | "rebuild" | "diff") {
+        return Some(CliError::NotYet(word.clone()));
+    }
+    // A word that is nearly a command is left to the parser, which names it.
+    let image_like = word.contains(['/', ':', '.', '@']) || error.get(ContextKind::SuggestedSubcommand).is_none();
+    image_like.then(|| CliError::NoSuchCommand(word.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parse(args: &[&str]) -> Result<Args, clap::Error> {
+        Args::try_parse_from(std::iter::once(&"imagelint").chain(args))
+    }
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn the_contract_s_flags_are_accepted() {
+        let args = parse(&[
+            "scan",
+            "a",
+            "-",
+            "--fleet",
+            "f.toml",
+            "--target",
+            "h100@535",
+            "--target",
+            "RTX 5090@>=575, <600",
+            "--platform",
+            "linux/arm64",
+            "--format",
+            "json",
+            "-o",
+            "json=a.json",
+            "-o",
+            "table=b=c.txt",
+            "--fail-on",
+            "never",
+            "--jobs",
+            "4",
+            "--allow-gaps",
+            "--save-evidence",
+            "e.json",
+            "--quiet",
+            "-vv",
+            "--stats",
+            "--insecure-registry",
+            "h:5000",
+            "--max-layer-size",
+            "64GiB",
+            "--color",
+            "never",
+            "--width",
+            "60",
+            "--no-cache",
+        ])
+        .unwrap();
+        let Command::Scan(scan) = args.command else { panic!("not a scan") };
+        assert_eq!(scan.image.images, ["a", "-"]);
+        assert_eq!(scan.image.targets, ["h100@535", "RTX 5090@>=575, <600"]);
+        assert_eq!(scan.image.outputs[1], Output { format: Format::Table, file: "b=c.txt".into() });
+        assert_eq!(scan.image.max_layer_size, Some(64 << 30));
+        assert_eq!((args.global.verbose, args.global.quiet, args.global.width), (2, true, Some(60)));
+    }
+
+    #[test]
+    fn usage_errors_name_what_is_wrong() {
+        let error = |args: &[&str]| parse(args).unwrap_err().to_string();
+        assert!(error(&["scan"]).contains("IMAGE"));
+        assert!(error(&["scan", "x", "--format", "sarif"]).contains("not available yet"));
+        assert!(error(&["scan", "x", "-o", "report.json"]).contains("json=report.json"));
+        assert!(error(&["scan", "x", "--from-evidence", "e"]).contains("cannot be used"));
+        assert!(error(&["scan", "x", "--width", "20"]).contains("40"));
+        assert!(error(&["scan", "x", "--baseline", "b"]).contains("--baseline"));
+        assert!(error(&["scan", "x", "--max-layer-size", "many"]).contains("64GiB"));
+        for args in [&["scan"][..], &["scan", "x", "--format", "sarif"], &["nonsense"]] {
+            assert_eq!(parse(args).unwrap_err().exit_code(), 2);
+        }
+        assert!(parse(&["scan", "--from-evidence", "e"]).is_ok());
+    }
+
+    #[test]
+    fn an_image_without_a_command_is_told_the_command() {
+        let hint = |word: &str| mistaken_command(&parse(&[word]).unwrap_err()).and_then(|e| e.hint());
+        assert_eq!(hint("ubuntu:24.04").as_deref(), Some("imagelint scan ubuntu:24.04"));
+        assert_eq!(hint("image.tar").as_deref(), Some("imagelint scan image.tar"));
+        assert!(hint("scna").is_none(), "the parser names the command that was meant");
+        assert!(hint("rebuild").unwrap().contains("--help"));
+    }
+}

@@ -1,0 +1,49 @@
+//! Why a command could not answer.
+
+use std::path::PathBuf;
+
+use crate::config::ConfigError;
+use crate::image::ImageError;
+
+/// Every one of these is exit status 2.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    #[error("{0}")]
+    Image(#[from] ImageError),
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    #[error("{place}: {source}")]
+    Read { place: String, source: std::io::Error },
+    #[error("{place} cannot be written: {source}")]
+    Write { place: String, source: std::io::Error },
+    #[error("{place} is no saved scan: {what}")]
+    NotEvidence { place: String, what: String },
+    #[error("there is no rule `{0}`")]
+    NoSuchRule(String, Option<&'static str>),
+    #[error("there is no command `{0}`")]
+    NoSuchCommand(String),
+    #[error("`imagelint {0}` is not available yet")]
+    NotYet(String),
+}
+
+impl CliError {
+    pub fn read(path: &std::path::Path, source: std::io::Error) -> Self {
+        Self::Read { place: path.display().to_string(), source }
+    }
+
+    pub fn write(path: PathBuf, source: std::io::Error) -> Self {
+        Self::Write { place: path.display().to_string(), source }
+    }
+
+    /// What to try instead.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::NoSuchRule(_, Some(near)) => Some(format!("imagelint explain {near}")),
+            Self::NoSuchRule(_, None) => Some("imagelint rules, which lists all".into()),
+            Self::NoSuchCommand(word) => Some(format!("imagelint scan {word}")),
+            Self::NotYet(_) => Some("imagelint --help, which lists what is".into()),
+            Self::NotEvidence { .. } => Some("imagelint scan IMAGE --save-evidence FILE, which writes one".into()),
+            Self::Image(_) | Self::Config(_) | Self::Read { .. } | Self::Write { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! `imagelint rules`, `gpus` and `toolkits`: what the program and its catalog know.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
+
+use super::args::ListArgs;
+use super::error::CliError;
+use super::output::Screen;
+use super::scan::render;
+use crate::catalog::Catalog;
+use crate::lint::RULES;
+use crate::model::{Capability, CudaVersion, GpuClass, Platform, PtxIsa, Severity, SmArch};
+use crate::report::Format;
+use crate::report::text::clean;
+
+pub fn rules(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
+    #[derive(Serialize)]
+    struct Row {
+        id: &'static str,
+        severity: Severity,
+        summary: &'static str,
+    }
+    let mut rows: Vec<Row> =
+        RULES.iter().map(|r| Row { id: r.id, severity: r.severity, summary: r.summary }).collect();
+    rows.sort_by_key(|r| r.id);
+    show(args, screen, &["RULE", "SEVERITY", "WHAT IT SAYS"], &rows, |r| {
+        vec![r.id.to_owned(), r.severity.to_string(), r.summary.to_owned()]
+    })
+}
+
+pub fn gpus(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
+    #[derive(Serialize)]
+    struct Row<'a> {
+        name: &'a str,
+        arch: SmArch,
+        capability: Capability,
+        class: GpuClass,
+        brand: &'a str,
+        aliases: &'a [String],
+        smi: &'a [String],
+        platforms: &'a [Platform],
+        status: &'a str,
+        source: &'a str,
+    }
+    let mut rows: Vec<Row<'_>> = Catalog::embedded()
+        .gpus()
+        .all()
+        .iter()
+        .map(|g| Row {
+            name: &g.name,
+            arch: SmArch::from(g.capability),
+            capability: g.capability,
+            class: g.class,
+            brand: &g.brand,
+            aliases: &g.aliases,
+            smi: &g.smi,
+            platforms: &g.platforms,
+            status: g.status(),
+            source: g.source(),
+        })
+        .collect();
+    rows.sort_by(|a, b| (a.capability, a.name).cmp(&(b.capability, b.name)));
+    show(args, screen, &["GPU", "ARCH", "CLASS", "HOST", "ALSO CALLED"], &rows, |g| {
+        let hosts: Vec<String> = g.platforms.iter().map(Platform::to_string).collect();
+        vec![
+            g.name.to_owned(),
+            g.arch.to_string(),
+            class_word(g.class).to_owned(),
+            if hosts.is_empty() { "any".to_owned() } else { hosts.join(", ") },
+            g.aliases.join(", "),
+        ]
+    })
+}
+
+fn class_word(class: GpuClass) -> &'static str {
+    match class {
+        GpuClass::Datacenter => "datacenter",
+        GpuClass::Workstation => "workstation",
+        GpuClass::Consumer => "consumer",
+        GpuClass::Embedded => "embedded",
+    }
+}
+
+pub fn toolkits(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
+    #[derive(Serialize)]
+    struct Row {
+        cuda: CudaVersion,
+        ptx_isa: PtxIsa,
+        /// The lowest driver that runs its programs.
+        min_driver: Option<String>,
+        archs: Vec<SmArch>,
+        because: String,
+    }
+    let toolkits = Catalog::embedded().toolkits();
+    let rows: Vec<Row> = toolkits
+        .all()
+        .iter()
+        .map(|t| Row {
+            cuda: t.cuda,
+            ptx_isa: t.ptx_isa,
+            min_driver: toolkits.floor_of(t.cuda).map(|f| f.driver.to_string()),
+            archs: t.sm.iter().copied().collect(),
+            because: t.because(),
+        })
+        .collect();
+    show(args, screen, &["CUDA", "PTX ISA", "DRIVER FROM", "MACHINE CODE FOR"], &rows, |t| {
+        let archs: Vec<String> = t.archs.iter().map(|a| format!("{}{}", a.number, a.suffix())).collect();
+        vec![
+            t.cuda.to_string(),
+            t.ptx_isa.to_string(),
+            t.min_driver.clone().unwrap_or_else(|| "-".to_owned()),
+            format!("sm_{}", archs.join(" ")),
+        ]
+    })
+}
+
+/// Prints rows as a table that fits the terminal, or as a JSON array.
+fn show<T: Serialize>(
+    args: &ListArgs,
+    screen: &Screen,
+    head: &[&str],
+    rows: &[T],
+    cells: impl Fn(&T) -> Vec<String>,
+) -> Result<u8, CliError> {
+    let mut out = match args.format {
+        Format::Json => {
+            let mut out = Vec::new();
+            render(serde_json::to_writer_pretty(&mut out, rows).map_err(Into::into))?;
+            out
+        }
+        Format::Table => {
+            let rows = rows.iter().map(|r| cells(r).iter().map(|c| clean(c)).collect());
+            table(head, rows, screen.style(None).width).into_bytes()
+        }
+    };
+    out.push(b'\n');
+    screen.print(&out)?;
+    Ok(0)
+}
+
+fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>, width: usize) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
+    table.set_header(head);
+    table.add_rows(rows);
+    for column in table.column_iter_mut() {
+        column.set_padding((0, 2));
+    }
+    table.trim_fmt()
+}

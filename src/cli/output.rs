@@ -1,0 +1,157 @@
+//! Standard output, standard error and files.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use super::args::{Colour, Global};
+use super::error::CliError;
+use crate::report::Style;
+use crate::report::text::clean;
+
+/// What the terminal is like, and what the user wants to see there.
+pub struct Screen {
+    pub quiet: bool,
+    colour: bool,
+    width: usize,
+    verbose: u8,
+}
+
+/// Columns where nobody knows better.
+const WIDTH: usize = 80;
+
+impl Screen {
+    pub fn new(global: &Global) -> Self {
+        let colour = match global.color {
+            Colour::Always => true,
+            Colour::Never => false,
+            // Honours NO_COLOR, CLICOLOR and TERM=dumb.
+            Colour::Auto => anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never,
+        };
+        let terminal = || terminal_size::terminal_size_of(io::stdout()).map(|(w, _)| usize::from(w.0).max(40));
+        Self {
+            quiet: global.quiet,
+            colour,
+            width: global.width.map(usize::from).or_else(terminal).unwrap_or(WIDTH),
+            verbose: global.verbose,
+        }
+    }
+
+    /// How text on standard output is laid out.
+    pub fn style(&self, exit: Option<u8>) -> Style {
+        Style { colour: self.colour, width: self.width, verbose: self.verbose, exit }
+    }
+
+    /// How text in a file is laid out.
+    pub fn file_style(&self, exit: Option<u8>) -> Style {
+        Style { colour: false, ..self.style(exit) }
+    }
+
+    /// Whether progress may be drawn on standard error.
+    pub fn draws(&self) -> bool {
+        !self.quiet && io::stderr().is_terminal()
+    }
+
+    /// Writes to standard output. A reader that has gone away has seen enough: that is no error.
+    pub fn print(&self, bytes: &[u8]) -> Result<(), CliError> {
+        let mut out = io::stdout().lock();
+        match out.write_all(bytes).and_then(|()| out.flush()) {
+            Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+                Err(CliError::Write { place: "standard output".into(), source: e })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// One line on standard error, unless the user wants quiet.
+    pub fn notice(&self, text: &str) {
+        if !self.quiet {
+            line(&format!("note: {}", clean(text)));
+        }
+    }
+
+    pub fn error(&self, error: &CliError) {
+        plain_error(error);
+    }
+}
+
+pub fn plain_error(error: &CliError) {
+    line(&format!("error: {}", clean(&error.to_string())));
+    if let Some(hint) = error.hint() {
+        line(&format!("  try: {}", clean(&hint)));
+    }
+}
+
+/// Standard error may be closed; there is nobody left to tell.
+fn line(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// Writes a file so that it is there as a whole or not at all: first beside it, then renamed. What is no regular
+/// file (`/dev/stdout`, a pipe) is written to as it is.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
+    replace(path, bytes).map_err(|e| CliError::write(path.to_owned(), e))
+}
+
+fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // The file that a symbolic link leads to is replaced, not the link.
+    let path = match fs::metadata(path) {
+        Ok(meta) if !meta.is_file() => {
+            return match OpenOptions::new().write(true).open(path)?.write_all(bytes) {
+                Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+                other => other,
+            };
+        }
+        Ok(_) => fs::canonicalize(path)?,
+        Err(_) => path.to_owned(),
+    };
+    let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let mut beside = std::ffi::OsString::from(".");
+    beside.push(name);
+    beside.push(format!(".{}.tmp", std::process::id()));
+    let beside: PathBuf = path.with_file_name(beside);
+    let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
+    let written = file.write_all(bytes).and_then(|()| file.flush());
+    drop(file);
+    let done = written.and_then(|()| fs::rename(&beside, &path));
+    if done.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    done
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_appear_whole_and_leave_nothing_beside() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("report.json");
+        write_file(&path, b"one").unwrap();
+        write_file(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_link_keeps_being_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, link) = (dir.path().join("a"), dir.path().join("b"));
+        fs::write(&path, "old").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        write_file(&link, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = write_file(&dir.path().join("no/such/folder.json"), b"x").unwrap_err();
+        assert!(error.to_string().contains("folder.json cannot be written"), "{error}");
+        let error = write_file(dir.path(), b"x").unwrap_err();
+        assert!(error.to_string().contains("cannot be written"), "{error}");
+        write_file(Path::new("/dev/null"), b"x").unwrap();
+    }
+}

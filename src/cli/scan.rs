@@ -1,0 +1,136 @@
+//! `imagelint scan`, and the judging that `plan` shares.
+
+use std::time::Instant;
+
+use super::UNANSWERED;
+use super::args::{FailOn, ImageArgs, ScanArgs};
+use super::error::CliError;
+use super::fleet;
+use super::output::{Screen, write_file};
+use super::progress::Bars;
+use super::saved;
+use crate::catalog::Catalog;
+use crate::image::sources::OpenOptions;
+use crate::lint::{self, JudgeOptions};
+use crate::model::Evidence;
+use crate::report::{self, Report};
+use crate::scan::{self, ScanOptions, Silent};
+
+pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
+    let mut first = true;
+    judge(&args.image, screen, |report, status, several| {
+        let style = screen.style(Some(status));
+        let mut out = Vec::new();
+        if several {
+            render(report::write_next(report, first, args.format, &style, &mut out))?;
+        } else {
+            render(report::write(report, args.format, &style, &mut out))?;
+        }
+        first = false;
+        screen.print(&out)
+    })
+}
+
+/// Scans (or loads) and judges each image, hands each report to `show` as soon as it is there, and writes the files
+/// that were asked for. `show` is told the exit status that the report alone would give, and whether it is one of
+/// several. One image that cannot be read does not keep the others from being judged.
+pub fn judge(
+    args: &ImageArgs,
+    screen: &Screen,
+    mut show: impl FnMut(&Report, u8, bool) -> Result<(), CliError>,
+) -> Result<u8, CliError> {
+    let catalog = Catalog::embedded();
+    let fleet = fleet::choose(args, catalog, screen)?;
+    let options = JudgeOptions { allow_gaps: args.allow_gaps };
+    let mut worst = 0;
+    let mut reports: Vec<(Report, u8)> = Vec::new();
+    let mut kept: Vec<Evidence> = Vec::new();
+    let loaded = args.from_evidence.as_deref().map(saved::load).transpose()?;
+    let several = args.images.len() > 1 || loaded.as_ref().is_some_and(|all| all.len() > 1);
+    let mut from_images = args.images.iter().map(|image| one(image, args, &fleet, screen));
+    let mut from_file = loaded.into_iter().flatten().map(Ok);
+    loop {
+        let started = Instant::now();
+        let evidence = match from_file.next().or_else(|| from_images.next()) {
+            None => break,
+            Some(Ok(evidence)) => evidence,
+            Some(Err(error)) => {
+                screen.error(&error);
+                worst = UNANSWERED;
+                continue;
+            }
+        };
+        let mut report = lint::judge(&evidence, &fleet, catalog, &options);
+        if args.stats {
+            report.stats.seconds = Some(started.elapsed().as_secs_f64());
+        }
+        let status = lint::exit_code(&report, args.fail_on.into(), args.allow_gaps);
+        worst = worst.max(status);
+        show(&report, status, several)?;
+        if args.save_evidence.is_some() {
+            kept.extend(evidence);
+        }
+        if !args.outputs.is_empty() {
+            reports.push((report, status));
+        }
+    }
+    drop(from_images);
+    if let Some(path) = &args.save_evidence {
+        saved::save(path, &kept)?;
+    }
+    for output in &args.outputs {
+        let mut out = Vec::new();
+        for (place, (report, status)) in reports.iter().enumerate() {
+            let style = screen.file_style(Some(*status));
+            if several {
+                render(report::write_next(report, place == 0, output.format, &style, &mut out))?;
+            } else {
+                render(report::write(report, output.format, &style, &mut out))?;
+            }
+        }
+        write_file(&output.file, &out)?;
+    }
+    Ok(worst)
+}
+
+fn one(
+    image: &str,
+    args: &ImageArgs,
+    fleet: &crate::config::Fleet,
+    screen: &Screen,
+) -> Result<Vec<Evidence>, CliError> {
+    let open = OpenOptions { insecure: args.insecure_registries.clone(), ..OpenOptions::default() };
+    let mut options =
+        ScanOptions { jobs: args.jobs, platforms: fleet::platforms(args, fleet), ..ScanOptions::default() };
+    if let Some(limit) = args.max_layer_size {
+        options.max_layer_bytes = limit;
+    }
+    let scanned = if screen.draws() {
+        let bars = Bars::new();
+        let scanned = scan::run(image, &open, &options, &bars);
+        bars.clear();
+        scanned?
+    } else {
+        scan::run(image, &open, &options, &Silent)?
+    };
+    for notice in &scanned.notices {
+        screen.notice(notice);
+    }
+    Ok(scanned.evidence)
+}
+
+/// Rendering goes to memory, so what can fail is the report itself.
+pub fn render(result: std::io::Result<()>) -> Result<(), CliError> {
+    result.map_err(|source| CliError::Write { place: "the report".into(), source })
+}
+
+impl From<FailOn> for lint::FailOn {
+    fn from(chosen: FailOn) -> Self {
+        match chosen {
+            FailOn::Error => Self::Error,
+            FailOn::Warning => Self::Warning,
+            FailOn::Note => Self::Note,
+            FailOn::Never => Self::Never,
+        }
+    }
+}
