@@ -161,7 +161,7 @@ fn component<'a>(
         }
         let code = Code {
             modules: &file.facts.modules,
-            union: rows.union(&file.path).is_some(),
+            union: rows.union(&file.path).is_some() || rows.vendor_of_path(&file.path).is_some(),
             incomplete: file.facts.gaps.iter().find(|g| g.effect == GapEffect::File).map(|g| g.why.clone()),
         };
         judged.extend(verdict::judge(&code, host).map(|judgement| FileCase { file, judgement }));
@@ -201,7 +201,7 @@ fn component<'a>(
 /// A component with its files and no judgement: for what does not depend on a target.
 pub fn bare<'a>(index: usize, role: Role, evidence: &'a Evidence, catalog: &Catalog) -> ComponentCase<'a> {
     let files = evidence.files.iter().filter(|f| f.component == Some(index) && super::roles::counts(f, catalog));
-    let judgement = Judgement { verdict: Verdict::Ok, cause: Cause::Fits, counts: Counts::default(), special: false };
+    let judgement = Judgement { verdict: Verdict::Ok, cause: Cause::Fits, counts: Counts::default(), special: false, general: (0, 0) };
     ComponentCase {
         index,
         role,
@@ -290,6 +290,10 @@ fn entrypoint_file(evidence: &Evidence) -> Option<&EvidenceFile> {
 /// Drivers that do not know the GPU: too old for it, or of a branch that dropped it.
 fn driver_window(target: &Target, catalog: &Catalog) -> Option<HostProblem> {
     let driver = &target.driver.as_ref()?.lowest;
+    // Jetsons have drivers of their own, numbered apart.
+    if crate::catalog::compat::is_tegra(target.capability) {
+        return None;
+    }
     let window = catalog.drivers().window(target.capability)?;
     let early = window.first_driver.filter(|first| driver.branch() < *first);
     let late = window.last_driver.filter(|last| driver.branch() > *last);

@@ -78,6 +78,9 @@ fn cause_text(cause: &Cause, target: &Target, file: Option<&FileCase<'_>>) -> St
         Cause::SpecialsElsewhere { missing, of } => {
             format!("machine code that {cc} runs; {missing} of {of} modules are kernels for other chips")
         }
+        Cause::SomeJit { modules, of } => {
+            format!("machine code that {cc} runs; {modules} of {of} modules are compiled by the driver")
+        }
         Cause::SiblingServes => format!("made for other chips; another library of the package serves {cc}"),
         Cause::MostlySpecial { missing, of } => {
             format!("{missing} of {of} modules, half of its code or more, are for other chips than {cc}")
@@ -138,7 +141,7 @@ pub fn rule_of(component: &ComponentCase<'_>) -> Option<&'static str> {
             Cause::Uncertain(_) => "device-code-may-not-load",
             Cause::NeedsLinker => "needs-runtime-linker",
             Cause::Incomplete(_) => "device-code-not-readable",
-            Cause::Fits => return None,
+            Cause::Fits | Cause::SomeJit { .. } => return None,
         },
     })
 }
