@@ -5,18 +5,32 @@ use super::args::InspectArgs;
 use super::error::CliError;
 use super::output::Screen;
 use super::scan::render;
+use crate::catalog::Catalog;
 use crate::model::GapEffect;
-use crate::report;
-use crate::scan;
+use crate::{lint, report, scan};
 
+/// A file that cannot be read does not keep the others from being listed.
 pub fn run(args: &InspectArgs, screen: &Screen) -> Result<u8, CliError> {
-    for file in &args.files {
-        std::fs::File::open(file).map_err(|e| CliError::read(file, e))?;
+    let mut status = 0;
+    let mut evidence = Vec::new();
+    for (_, result) in scan::inspect(&args.files) {
+        match result {
+            Ok(one) => evidence.push(one),
+            Err(error) => {
+                screen.error(&error.into());
+                status = UNANSWERED;
+            }
+        }
     }
-    let report = scan::inspect(&args.files);
+    if evidence.is_empty() {
+        return Ok(status);
+    }
+    let report = lint::inspect(&evidence, Catalog::embedded());
     let mut out = Vec::new();
     render(report::write(&report, args.format, &screen.style(None), &mut out))?;
     screen.print(&out)?;
-    let incomplete = report.gaps.iter().any(|g| g.effect == GapEffect::Image);
-    Ok(if incomplete { UNANSWERED } else { 0 })
+    if report.gaps.iter().any(|g| g.effect == GapEffect::Image) {
+        status = UNANSWERED;
+    }
+    Ok(status)
 }
