@@ -5,6 +5,7 @@ pub mod history;
 pub mod overlay;
 pub mod sources;
 pub mod tar;
+pub mod zip;
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -21,6 +22,9 @@ pub enum ImageError {
     /// Found, but not a container image (an artifact, a build cache, an attestation).
     #[error("{reference}: {what}, not a container image")]
     NotAnImage { reference: String, what: String },
+    /// A way to name images that this version does not know yet.
+    #[error("{reference}: {what} are not supported yet{}", hint_text(hint))]
+    Unsupported { reference: String, what: String, hint: String },
     #[error("{reference} has no image for {platform}; it has {available}")]
     NoSuchPlatform { reference: String, platform: Platform, available: String },
     /// The image names itself in a way that cannot be followed.

@@ -184,12 +184,6 @@ impl fmt::Display for DriverVersion {
 }
 serde_as_text!(DriverVersion, "DriverVersion");
 
-/// Parts of a dotted version as numbers, for ordering package versions loosely. Stops at the first part that
-/// is not a number.
-pub fn dotted(text: &str) -> Vec<u64> {
-    text.split(['.', '+', '-']).map_while(number).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,299 @@
+//! The law of coverage: does this code load on that GPU with that driver. Decided here and nowhere else.
+//!
+//! Sources: CUDA Programming Guide 13.x, "Binary Compatibility", "PTX Compatibility" and the feature-set tables;
+//! the acceptance matrices of ptxas and nvlink 13.5 (measured, and held by the tests below); for Jetson, field
+//! reports and PyTorch's own device table, since NVIDIA promises nothing between Tegra and discrete GPUs.
+
+use crate::model::{Capability, CudaVersion, DriverVersion, Feature, Form, Item, Packing, PtxIsa, SmArch};
+
+/// The first driver that reads zstd-compressed fatbin entries (CUDA 12.4). Older ones stop with error 200.
+const ZSTD_DRIVER: (u32, u32, u32) = (550, 54, 14);
+
+/// What a driver makes of one module (or one item) on one GPU. Ordered, worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fit {
+    /// Nothing here is for this GPU: error 209, "no kernel image is available".
+    Missing,
+    /// There is code for this GPU, but the driver refuses it.
+    Blocked(Block),
+    /// May load or not, by evidence that disagrees or is missing.
+    Uncertain(Doubt),
+    /// PTX, compiled by the driver at load time.
+    Jit,
+    /// Machine code made for a lower capability of the same family.
+    Compatible,
+    /// Machine code made for this very capability.
+    Native,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Block {
+    /// Compressed with zstd, unknown to drivers before 550.54.14: error 200.
+    Compressed,
+    /// Newer than the driver's JIT: error 222, "PTX was compiled with an unsupported toolchain".
+    PtxTooNew(PtxIsa),
+    /// `CUDA_DISABLE_PTX_JIT` or `CUDA_DISABLE_JIT` is set: error 223.
+    JitDisabled,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Doubt {
+    /// Discrete Ampere code on Jetson Orin: refused up to JetPack 6, seen to load from JetPack 7.2 on.
+    OrinStack,
+    /// Jetson code on a discrete GPU: no report either way.
+    TegraOnDiscrete,
+    /// Compute capability 8.8: known to ptxas, no product and no report.
+    NoEvidence,
+}
+
+impl Doubt {
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::OrinStack => {
+                "machine code for discrete GPUs does not load on Orin up to JetPack 6 and was seen to load from \
+                 JetPack 7.2 (CUDA 13.2) on"
+            }
+            Self::TegraOnDiscrete => "Jetson machine code on a discrete GPU is promised by nobody",
+            Self::NoEvidence => "nothing is known of loading code for another capability on 8.8, or 8.8 code elsewhere",
+        }
+    }
+}
+
+/// The host a module would be loaded on.
+#[derive(Debug, Clone)]
+pub struct Host {
+    pub capability: Capability,
+    /// The lowest driver of the target.
+    pub driver: Option<DriverVersion>,
+    /// CUDA version the driver carries.
+    pub cuda: Option<CudaVersion>,
+    /// The newest PTX ISA that the driver's JIT takes; `None`: not known, not judged.
+    pub jit: Option<PtxIsa>,
+    /// `CUDA_FORCE_PTX_JIT=1` in the image: machine code is passed over.
+    pub force_ptx: bool,
+    /// `CUDA_DISABLE_PTX_JIT=1` or `CUDA_DISABLE_JIT=1` in the image.
+    pub jit_disabled: bool,
+}
+
+impl Host {
+    /// A host of which only the GPU is known.
+    pub fn bare(capability: Capability) -> Self {
+        Self { capability, driver: None, cuda: None, jit: None, force_ptx: false, jit_disabled: false }
+    }
+
+    fn refuses_zstd(&self) -> bool {
+        let (branch, minor, patch) = ZSTD_DRIVER;
+        let text = format!("{branch}.{minor}.{patch}");
+        match (&self.driver, text.parse::<DriverVersion>()) {
+            (Some(driver), Ok(first)) => *driver < first,
+            _ => false,
+        }
+    }
+}
+
+/// Jetson capabilities: their code and that of discrete GPUs do not mix.
+pub fn is_tegra(capability: Capability) -> bool {
+    matches!((capability.major, capability.minor), (5, 3) | (6, 2) | (7, 2) | (8, 7) | (11, 0))
+}
+
+/// Machine code on a GPU, whatever the driver: `Native`, `Compatible`, `Uncertain` or `Missing`.
+fn sass(arch: SmArch, host: &Host) -> Fit {
+    let (Some(code), gpu) = (arch.capability(), host.capability) else { return Fit::Missing };
+    if code == gpu {
+        return Fit::Native;
+    }
+    let same_line = code.major == gpu.major && code.minor <= gpu.minor;
+    match arch.feature {
+        Feature::Arch => return Fit::Missing,
+        // Families exist from 10.0 on; a family is a major.
+        Feature::Family if !same_line || code.major < 10 => return Fit::Missing,
+        Feature::Family => return Fit::Compatible,
+        Feature::Plain if !same_line => return Fit::Missing,
+        Feature::Plain => {}
+    }
+    let no_product = Capability::new(8, 8);
+    if code == no_product || gpu == no_product {
+        return Fit::Uncertain(Doubt::NoEvidence);
+    }
+    match (is_tegra(code), is_tegra(gpu)) {
+        (false, false) => Fit::Compatible,
+        (true, _) => Fit::Uncertain(Doubt::TegraOnDiscrete),
+        (false, true) if gpu == Capability::new(8, 7) => match host.cuda {
+            Some(cuda) if cuda < CudaVersion::new(13, 0) => Fit::Missing,
+            _ => Fit::Uncertain(Doubt::OrinStack),
+        },
+        (false, true) => Fit::Missing,
+    }
+}
+
+/// Whether PTX is for this GPU, whatever the driver.
+fn ptx_is_for(arch: SmArch, gpu: Capability) -> bool {
+    let Some(code) = arch.capability() else { return false };
+    match arch.feature {
+        Feature::Arch => code == gpu,
+        Feature::Family => code.major >= 10 && code.major == gpu.major && code.minor <= gpu.minor,
+        // Plain PTX compares by number, so `compute_101` is taken on 10.3 although it names what is now 11.0.
+        Feature::Plain => arch.number <= SmArch::from(gpu).number,
+    }
+}
+
+/// What the driver makes of one module: machine code that fits is preferred, then PTX.
+pub fn module_fit<'a>(items: impl IntoIterator<Item = &'a Item> + Clone, host: &Host) -> Fit {
+    let items = || items.clone().into_iter();
+    let best = items()
+        .filter(|i| i.form == Form::Sass && !host.force_ptx)
+        .map(|i| (sass(i.arch, host), i))
+        .max_by_key(|(fit, i)| (*fit, i.arch.capability()));
+    if let Some((fit @ (Fit::Native | Fit::Compatible), chosen)) = best {
+        // Several entries of one architecture are all needed.
+        let packed = items().any(|i| i.form == Form::Sass && i.arch == chosen.arch && i.packing == Packing::Zstd);
+        return if packed && host.refuses_zstd() { Fit::Blocked(Block::Compressed) } else { fit };
+    }
+    let sass = best.map_or(Fit::Missing, |(fit, _)| fit);
+    let ptx = items()
+        .filter(|i| i.form == Form::Ptx && ptx_is_for(i.arch, host.capability))
+        .map(|i| ptx_fit(i, host))
+        .max()
+        .unwrap_or(Fit::Missing);
+    sass.max(ptx)
+}
+
+fn ptx_fit(item: &Item, host: &Host) -> Fit {
+    if host.jit_disabled {
+        return Fit::Blocked(Block::JitDisabled);
+    }
+    if item.packing == Packing::Zstd && host.refuses_zstd() {
+        return Fit::Blocked(Block::Compressed);
+    }
+    match (item.isa, host.jit) {
+        (Some(isa), Some(jit)) if isa > jit => Fit::Blocked(Block::PtxTooNew(isa)),
+        _ => Fit::Jit,
+    }
+}
+
+/// Whether machine code of an architecture serves a GPU, by the plain rule: for tables of wheels and plans.
+pub fn sass_serves(arch: SmArch, gpu: Capability) -> bool {
+    matches!(sass(arch, &Host::bare(gpu)), Fit::Native | Fit::Compatible)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn item(text: &str) -> Item {
+        let (form, isa) = if text.starts_with("compute_") { (Form::Ptx, Some(PtxIsa::new(8, 0))) } else { (Form::Sass, None) };
+        Item { arch: text.parse().unwrap(), form, kind: 2, isa, packing: Packing::None, toolkit: None }
+    }
+
+    fn fit(code: &[&str], gpu: &str) -> Fit {
+        let items: Vec<Item> = code.iter().map(|c| item(c)).collect();
+        module_fit(&items, &Host::bare(gpu.parse().unwrap()))
+    }
+
+    /// Every capability that a toolkit of 2026 can name.
+    const GPUS: [&str; 18] = [
+        "5.0", "5.2", "5.3", "6.0", "6.1", "6.2", "7.0", "7.2", "7.5", "8.0", "8.6", "8.7", "8.8", "8.9", "9.0", "10.0",
+        "10.3", "10.7",
+    ];
+    const NEWEST: [&str; 3] = ["11.0", "12.0", "12.1"];
+
+    /// nvlink 13.5: cubin, then the link targets it was accepted for (suffixes left out, they follow).
+    const NVLINK: &str = "75: 75\n80: 80 86 87 88 89\n86: 86 87 88 89\n87: 87 88 89\n88: 88 89\n89: 89\n90: 90\n90a: 90\n\
+        100: 100 103 107\n100a: 100\n100f: 100 103 107\n103: 103 107\n103a: 103\n103f: 103 107\n107: 107\n107a: 107\n\
+        107f: 107\n110: 110\n110a: 110\n110f: 110\n120: 120 121\n120a: 120\n120f: 120 121\n121: 121\n121a: 121\n121f: 121";
+
+    /// ptxas 13.5: PTX target, then the lowest of the targets above itself that it was accepted for, or `-`.
+    const PTXAS_ALL_ABOVE: [&str; 15] =
+        ["50", "70", "72", "75", "80", "87", "88", "89", "90", "100", "101", "103", "110", "120", "121"];
+    const PTXAS_FAMILY: &str = "100f: 100 103 107\n103f: 103 107\n107f: 107\n110f: 110\n101f: 110\n120f: 120 121\n121f: 121\n\
+        90a: 90\n100a: 100\n103a: 103\n107a: 107\n101a: 110\n110a: 110\n120a: 120\n121a: 121";
+
+    fn all_gpus() -> impl Iterator<Item = &'static str> {
+        GPUS.into_iter().chain(NEWEST)
+    }
+
+    #[test]
+    fn machine_code_follows_nvlink_but_for_jetson() {
+        for line in NVLINK.lines() {
+            let (code, targets) = line.trim().split_once(": ").unwrap();
+            let targets: Vec<&str> = targets.split(' ').collect();
+            for gpu in all_gpus() {
+                let got = fit(&[&format!("sm_{code}")], gpu);
+                let number = gpu.replace('.', "");
+                if targets.contains(&number.as_str()) {
+                    assert!(got > Fit::Blocked(Block::JitDisabled), "sm_{code} on {gpu}: {got:?}");
+                } else {
+                    assert_eq!(got, Fit::Missing, "sm_{code} on {gpu}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn ptx_follows_ptxas() {
+        for code in PTXAS_ALL_ABOVE {
+            for gpu in all_gpus() {
+                let above = gpu.replace('.', "").parse::<u32>().unwrap() >= code.parse().unwrap();
+                let want = if above { Fit::Jit } else { Fit::Missing };
+                assert_eq!(fit(&[&format!("compute_{code}")], gpu), want, "compute_{code} on {gpu}");
+            }
+        }
+        for line in PTXAS_FAMILY.lines() {
+            let (code, targets) = line.trim().split_once(": ").unwrap();
+            for gpu in all_gpus() {
+                let listed = targets.split(' ').any(|t| t == gpu.replace('.', ""));
+                let want = if listed { Fit::Jit } else { Fit::Missing };
+                assert_eq!(fit(&[&format!("compute_{code}")], gpu), want, "compute_{code} on {gpu}");
+            }
+        }
+    }
+
+    #[test]
+    fn jetson_takes_its_own_code_or_ptx() {
+        assert_eq!(fit(&["sm_87"], "8.7"), Fit::Native);
+        assert_eq!(fit(&["sm_80"], "8.7"), Fit::Uncertain(Doubt::OrinStack));
+        assert_eq!(fit(&["sm_80", "compute_80"], "8.7"), Fit::Jit);
+        assert_eq!(fit(&["sm_70"], "7.2"), Fit::Missing);
+        assert_eq!(fit(&["sm_60"], "6.2"), Fit::Missing);
+        assert_eq!(fit(&["sm_72"], "7.5"), Fit::Uncertain(Doubt::TegraOnDiscrete));
+        assert_eq!(fit(&["sm_87"], "8.6"), Fit::Missing);
+        assert_eq!(fit(&["sm_100"], "11.0"), Fit::Missing);
+        assert_eq!(fit(&["sm_101"], "11.0"), Fit::Native);
+        assert_eq!(fit(&["sm_101a"], "11.0"), Fit::Native);
+        assert_eq!(fit(&["sm_101"], "10.3"), Fit::Missing);
+        let mut orin = Host::bare(Capability::new(8, 7));
+        orin.cuda = Some(CudaVersion::new(12, 6));
+        assert_eq!(module_fit(&[item("sm_80")], &orin), Fit::Missing);
+        orin.cuda = Some(CudaVersion::new(13, 2));
+        assert_eq!(module_fit(&[item("sm_80")], &orin), Fit::Uncertain(Doubt::OrinStack));
+    }
+
+    #[test]
+    fn the_driver_bounds_ptx_and_compression() {
+        let mut host = Host::bare(Capability::new(9, 0));
+        host.jit = Some(PtxIsa::new(8, 7));
+        let ptx = |major, minor| Item { isa: Some(PtxIsa::new(major, minor)), ..item("compute_80") };
+        assert_eq!(module_fit(&[ptx(8, 8)], &host), Fit::Blocked(Block::PtxTooNew(PtxIsa::new(8, 8))));
+        assert_eq!(module_fit(&[ptx(8, 7)], &host), Fit::Jit);
+        assert_eq!(module_fit(&[ptx(8, 8), item("sm_90")], &host), Fit::Native);
+        assert_eq!(module_fit(&[ptx(8, 8), ptx(8, 7)], &host), Fit::Jit);
+        host.jit_disabled = true;
+        assert_eq!(module_fit(&[ptx(8, 7)], &host), Fit::Blocked(Block::JitDisabled));
+        let zstd = |code: &str| Item { packing: Packing::Zstd, ..item(code) };
+        let mut old = Host::bare(Capability::new(7, 0));
+        for (driver, want) in [("535.288.01", Fit::Blocked(Block::Compressed)), ("550.54.14", Fit::Native)] {
+            old.driver = Some(driver.parse().unwrap());
+            assert_eq!(module_fit(&[zstd("sm_70"), item("compute_60")], &old), want, "{driver}");
+            // Only the entry chosen for this GPU counts.
+            assert_eq!(module_fit(&[zstd("sm_90"), item("sm_70")], &old), Fit::Native, "{driver}");
+        }
+    }
+
+    #[test]
+    fn forced_jit_passes_over_machine_code() {
+        let mut host = Host::bare(Capability::new(8, 0));
+        host.force_ptx = true;
+        assert_eq!(module_fit(&[item("sm_80")], &host), Fit::Missing);
+        assert_eq!(module_fit(&[item("sm_80"), item("compute_80")], &host), Fit::Jit);
+    }
+}

@@ -1,0 +1,471 @@
+//! Finding a GPU by what users and machines call it: the catalog's name, an alias, nvidia-smi's name, a GPU Feature
+//! Discovery label, an architecture (`sm_80`, `compute_80`), a compute capability (`8.0`).
+
+use super::Catalog;
+use super::gpus::{Gpu, Instance};
+use super::names::{key, nearest, words};
+use crate::model::{Capability, Feature, GpuClass, Platform, SmArch};
+
+/// What a user's words for a GPU mean.
+#[derive(Debug, Clone)]
+pub struct FoundGpu<'a> {
+    /// The product; absent for a bare architecture.
+    pub gpu: Option<&'a Gpu>,
+    pub capability: Capability,
+    because: String,
+}
+
+impl FoundGpu<'_> {
+    /// As shown: the product's name, or `sm_90`.
+    pub fn name(&self) -> String {
+        self.gpu.map_or_else(|| SmArch::from(self.capability).to_string(), |g| g.name.clone())
+    }
+
+    pub fn class(&self) -> Option<GpuClass> {
+        self.gpu.map(|g| g.class)
+    }
+
+    pub fn brand(&self) -> Option<&str> {
+        self.gpu.map(|g| g.brand.as_str())
+    }
+
+    /// Platforms of the hosts; empty when nothing binds the GPU to one.
+    pub fn platforms(&self) -> &[Platform] {
+        self.gpu.map_or(&[], |g| &g.platforms)
+    }
+
+    /// The row it comes from, with source and trust.
+    pub fn because(&self) -> &str {
+        &self.because
+    }
+}
+
+/// Why words name no GPU that can be judged.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GpuError {
+    #[error("no GPU is named")]
+    Empty,
+    #[error("`{text}` is no GPU that the catalog knows{}", did_you_mean(near))]
+    Unknown { text: String, near: Vec<String> },
+    #[error("`{text}` may be any of: {}", list(names))]
+    Ambiguous { text: String, names: Vec<String> },
+    #[error("`{text}` names code, not a GPU; write `{plain}` for the GPUs it was made for")]
+    CodeSuffix { text: String, plain: String },
+    #[error("no GPU and no toolkit that the catalog knows has compute capability {capability} (`{text}`)")]
+    UnknownCapability { text: String, capability: Capability },
+    #[error(
+        "`{text}` is a GPU of {maker} ({target}), which this version does not judge yet; only NVIDIA GPUs are judged"
+    )]
+    OtherMaker { text: String, maker: &'static str, target: String },
+    #[error("`{text}` is a machine type of {provider}, not a GPU; its GPU is `{gpu}`")]
+    Instance { text: String, provider: String, gpu: String },
+}
+
+fn did_you_mean(near: &[String]) -> String {
+    match near {
+        [] => "; `imagelint gpus` lists them".to_owned(),
+        near => format!(
+            "; did you mean {}?",
+            near.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
+        ),
+    }
+}
+
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 8;
+    let mut text = names.iter().take(SHOWN).map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
+    if names.len() > SHOWN {
+        text.push_str(&format!(" and {} more", names.len() - SHOWN));
+    }
+    text
+}
+
+/// Makers' and families' words that people leave out, longest first.
+const PREFIXES: &[&str] = &["nvidiageforce", "nvidiatesla", "nvidia", "geforce", "tesla"];
+
+/// Words that alone name no product.
+const COMMON: &[&str] = &[
+    "nvidia",
+    "geforce",
+    "tesla",
+    "quadro",
+    "rtx",
+    "gtx",
+    "titan",
+    "jetson",
+    "pro",
+    "ada",
+    "generation",
+    "blackwell",
+    "laptop",
+    "gpu",
+    "edition",
+    "server",
+    "workstation",
+    "max",
+    "q",
+    "ti",
+    "super",
+    "pcie",
+    "sxm",
+    "sxm2",
+    "sxm4",
+    "sxm5",
+    "sxm6",
+    "nvl",
+    "hbm3",
+    "hbm3e",
+    "agx",
+    "nx",
+    "nano",
+    "d",
+    "x",
+    "v2",
+    "sff",
+    "active",
+    "lc",
+    "ac",
+];
+
+/// A key without makers' words.
+fn bare(key: &str) -> &str {
+    PREFIXES.iter().find_map(|p| key.strip_prefix(p).filter(|rest| !rest.is_empty())).unwrap_or(key)
+}
+
+/// A label's name without what GPU Feature Discovery appends for time slicing and MIG.
+fn without_sharing(text: &str) -> &str {
+    let lower = text.to_ascii_lowercase();
+    let end = lower.find("-mig-").or_else(|| lower.find(" mig ")).unwrap_or(text.len());
+    let text = text.get(..end).unwrap_or(text);
+    let cut = lower.get(..end).and_then(|l| l.strip_suffix("-shared")).map_or(text.len(), str::len);
+    text.get(..cut).unwrap_or(text)
+}
+
+fn memory_size(word: &str) -> bool {
+    ["gb", "g"].iter().any(|u| word.strip_suffix(u).is_some_and(|n| n.bytes().all(|b| b.is_ascii_digit())))
+}
+
+impl Catalog {
+    /// Finds a GPU. A name that several products share is resolved to the first of them when they have the same
+    /// capability, and is an error when they have not.
+    pub fn gpu(&self, text: &str) -> Result<FoundGpu<'_>, GpuError> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Err(GpuError::Empty);
+        }
+        if let Some(found) = self.bare_arch(text) {
+            return found;
+        }
+        let name = without_sharing(text);
+        let wanted = key(name);
+        let exact: Vec<&Gpu> =
+            self.gpus().all().iter().filter(|g| g.names().any(|n| key(n) == wanted)).collect();
+        if !exact.is_empty() {
+            return one_of(text, &exact);
+        }
+        let short = bare(&wanted);
+        let exact: Vec<&Gpu> =
+            self.gpus().all().iter().filter(|g| g.names().any(|n| bare(&key(n)) == short)).collect();
+        if !exact.is_empty() {
+            return one_of(text, &exact);
+        }
+        if let Some(error) = self.not_a_gpu(text, &wanted) {
+            return Err(error);
+        }
+        let wanted = words(name);
+        let naming = |w: &String| !COMMON.contains(&w.as_str()) && !memory_size(w);
+        if wanted.iter().any(naming) {
+            let holds = |known: &str| {
+                let known = words(known);
+                wanted.iter().all(|w| known.contains(w))
+            };
+            let partial: Vec<&Gpu> = self.gpus().all().iter().filter(|g| g.names().any(holds)).collect();
+            if !partial.is_empty() {
+                return one_of(text, &partial);
+            }
+        }
+        let known = self.gpus().all().iter().flat_map(|g| [g.name.as_str(), bare_words(&g.name)]);
+        let known = known.chain(self.gpus().all().iter().flat_map(|g| g.aliases.iter().map(String::as_str)));
+        let near = nearest(name, known, 3).into_iter().map(str::to_owned).collect();
+        Err(GpuError::Unknown { text: text.to_owned(), near })
+    }
+
+    /// `sm_80`, `compute_80`, `8.0`.
+    fn bare_arch(&self, text: &str) -> Option<Result<FoundGpu<'_>, GpuError>> {
+        let lower = text.to_ascii_lowercase().replace('-', "_");
+        let capability = match lower.parse::<Capability>() {
+            // 10.1 was renamed 11.0, as `sm_101` was.
+            Ok(capability) => SmArch::from(capability).capability()?,
+            Err(_) => {
+                let number =
+                    ["sm_", "compute_", "sm", "cc_", "cc"].iter().find_map(|p| lower.strip_prefix(p))?;
+                if !number.starts_with(|c: char| c.is_ascii_digit()) {
+                    return None;
+                }
+                let arch = match number.parse::<Capability>() {
+                    Ok(capability) => SmArch::from(capability),
+                    Err(_) => number.parse::<SmArch>().ok()?,
+                };
+                if arch.feature != Feature::Plain {
+                    let plain = SmArch::new(arch.number, Feature::Plain).to_string();
+                    return Some(Err(GpuError::CodeSuffix { text: text.to_owned(), plain }));
+                }
+                match arch.capability() {
+                    Some(capability) => capability,
+                    None => return Some(Err(GpuError::Unknown { text: text.to_owned(), near: Vec::new() })),
+                }
+            }
+        };
+        let row = self.gpus().all().iter().find(|g| g.capability == capability);
+        let because = match (self.toolkits().toolkits_for(capability), row) {
+            (Some((first, last)), _) => {
+                format!(
+                    "toolkits.toml: compute capability {capability} is a target of CUDA {first} to {last}"
+                )
+            }
+            (None, Some(row)) => row.because(),
+            (None, None) => {
+                return Some(Err(GpuError::UnknownCapability { text: text.to_owned(), capability }));
+            }
+        };
+        Some(Ok(FoundGpu { gpu: None, capability, because }))
+    }
+
+    /// Names of other makers' GPUs and of machines.
+    fn not_a_gpu(&self, text: &str, wanted: &str) -> Option<GpuError> {
+        let other = |maker, target: &str| GpuError::OtherMaker {
+            text: text.to_owned(),
+            maker,
+            target: target.to_owned(),
+        };
+        let stripped = ["amdinstinct", "amdradeon", "amd", "instinct", "intel", "radeon"]
+            .iter()
+            .find_map(|p| wanted.strip_prefix(p).filter(|r| !r.is_empty()))
+            .unwrap_or(wanted);
+        let alike = |name: &str| {
+            let name = key(name);
+            name == wanted
+                || name == stripped
+                || ["instinct", "radeon"].iter().any(|p| name.strip_prefix(p) == Some(stripped))
+        };
+        let row =
+            self.gpus().foreign().iter().find(|f| alike(&f.name) || f.name.split(['/', '(']).any(alike));
+        if let Some(row) = row {
+            return Some(other(row.maker, &row.target));
+        }
+        let target = wanted.split([':', '+']).next().unwrap_or(wanted);
+        if wanted.starts_with("gfx") {
+            return Some(other("AMD", target));
+        }
+        if ["amd", "radeon", "instinct"].iter().any(|p| wanted.starts_with(p)) {
+            return Some(other("AMD", "target unknown"));
+        }
+        if ["intel", "arc", "datacentergpumax", "datacentergpuflex"].iter().any(|p| wanted.starts_with(p)) {
+            return Some(other("Intel", "target unknown"));
+        }
+        let instance = self.gpus().instances().iter().find(|i| fits_machine(i, text))?;
+        Some(GpuError::Instance {
+            text: text.to_owned(),
+            provider: instance.provider.clone(),
+            gpu: instance.gpu.clone(),
+        })
+    }
+}
+
+fn one_of<'a>(text: &str, gpus: &[&'a Gpu]) -> Result<FoundGpu<'a>, GpuError> {
+    match gpus {
+        [first, rest @ ..] if rest.iter().all(|g| g.capability == first.capability) => {
+            Ok(FoundGpu { gpu: Some(first), capability: first.capability, because: first.because() })
+        }
+        _ => {
+            let names = gpus.iter().map(|g| format!("{} ({})", g.name, g.capability)).collect();
+            Err(GpuError::Ambiguous { text: text.to_owned(), names })
+        }
+    }
+}
+
+/// "GeForce RTX 5090" without "NVIDIA " and the like.
+fn bare_words(name: &str) -> &str {
+    let name = name.strip_prefix("NVIDIA ").unwrap_or(name);
+    name.strip_prefix("GeForce ").or_else(|| name.strip_prefix("Tesla ")).unwrap_or(name)
+}
+
+/// Whether a machine's name ("p5.48xlarge", "a2-highgpu-1g", "Standard_NC24ads_A100_v4") is of an instance's family.
+fn fits_machine(instance: &Instance, text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    instance.family.split(" / ").any(|family| {
+        let family = family.to_ascii_lowercase();
+        let family = family.split(" + ").next().unwrap_or(&family);
+        // n1 machines have a GPU only when one is attached.
+        if family == "n1" {
+            return false;
+        }
+        if let Some((head, tail)) = family.split_once('*') {
+            let middle = text.strip_prefix(head).and_then(|t| t.strip_suffix(tail));
+            return middle.is_some_and(|m| !m.is_empty() && m.bytes().all(|b| b.is_ascii_digit()));
+        }
+        match text.strip_prefix(family) {
+            Some("") => true,
+            Some(rest) => rest.starts_with('.') || (rest.starts_with('-') && instance.provider == "gcp"),
+            None => false,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn find(text: &str) -> Result<(String, String), GpuError> {
+        Catalog::embedded().gpu(text).map(|f| (f.name(), f.capability.to_string()))
+    }
+
+    #[track_caller]
+    fn is(text: &str, name: &str, capability: &str) {
+        assert_eq!(find(text), Ok((name.to_owned(), capability.to_owned())), "{text}");
+    }
+
+    #[test]
+    fn every_form_of_the_contract_is_understood() {
+        for text in ["A100", "a100", "NVIDIA A100", "A100-SXM4-80GB", "a100-80gb", "NVIDIA-A100-SXM4-40GB"] {
+            is(text, "NVIDIA A100", "8.0");
+        }
+        for text in ["NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", "NVIDIA-A100-SXM4-80GB-SHARED", "A100 80GB PCIe"] {
+            is(text, "NVIDIA A100", "8.0");
+        }
+        for text in ["RTX 5090", "rtx5090", "rtx_5090", "GeForce RTX 5090", "NVIDIA GeForce RTX 5090", "5090"]
+        {
+            is(text, "NVIDIA GeForce RTX 5090", "12.0");
+        }
+        is("h100", "NVIDIA H100", "9.0");
+        is("H100 SXM", "NVIDIA H100", "9.0");
+        is("NVIDIA-H100-80GB-HBM3", "NVIDIA H100", "9.0");
+        is("L40S", "NVIDIA L40S", "8.9");
+        is("NVIDIA-L4-SHARED", "NVIDIA L4", "8.9");
+        is("Tesla-T4", "Tesla T4", "7.5");
+        is("T4", "Tesla T4", "7.5");
+        is("V100", "Tesla V100", "7.0");
+        is("Tesla-V100-SXM2-16GB", "Tesla V100", "7.0");
+        is("DGX Spark", "NVIDIA GB10", "12.1");
+        is("GB10", "NVIDIA GB10", "12.1");
+        is("Jetson Thor", "Jetson T5000 (AGX Thor)", "11.0");
+        is("Thor", "Jetson T5000 (AGX Thor)", "11.0");
+        is("Orin", "Jetson AGX Orin", "8.7");
+        is("Jetson Orin Nano", "Jetson Orin Nano", "8.7");
+        is("Xavier", "Jetson AGX Xavier", "7.2");
+        is("1080 Ti", "NVIDIA GeForce GTX 1080 Ti", "6.1");
+        is("RTX 6000 Ada", "NVIDIA RTX 6000 Ada Generation", "8.9");
+    }
+
+    #[test]
+    fn bare_architectures_are_gpus_without_a_product() {
+        for text in ["sm_80", "SM_80", "sm80", "compute_80", "8.0"] {
+            is(text, "sm_80", "8.0");
+        }
+        is("sm_101", "sm_110", "11.0");
+        is("10.1", "sm_110", "11.0");
+        is("8.8", "sm_88", "8.8");
+        let found = Catalog::embedded().gpu("9.0").unwrap();
+        assert!(found.gpu.is_none() && found.class().is_none() && found.platforms().is_empty());
+        assert!(found.because().contains("CUDA 11.8 to 13.5"), "{}", found.because());
+        assert!(matches!(find("sm_90a"), Err(GpuError::CodeSuffix { plain, .. }) if plain == "sm_90"));
+        assert!(matches!(find("compute_100f"), Err(GpuError::CodeSuffix { .. })));
+        assert!(matches!(find("4.2"), Err(GpuError::UnknownCapability { .. })));
+        assert!(matches!(find("sm_42"), Err(GpuError::UnknownCapability { .. })));
+        assert!(find("sm_4294967295").is_err());
+        assert!(find("sm_99999999999999").is_err());
+    }
+
+    #[test]
+    fn names_of_gpus_that_differ_are_refused_with_a_list() {
+        let Err(GpuError::Ambiguous { names, .. }) = find("RTX 6000") else {
+            panic!("{:?}", find("RTX 6000"))
+        };
+        assert!(names.contains(&"Quadro RTX 6000 (7.5)".to_owned()), "{names:?}");
+        assert!(names.contains(&"NVIDIA RTX 6000 Ada Generation (8.9)".to_owned()), "{names:?}");
+        for text in ["RTX", "80GB", "Blackwell", "NVIDIA", "Jetson", "Laptop GPU"] {
+            assert!(matches!(find(text), Err(GpuError::Unknown { .. })), "{text}: {:?}", find(text));
+        }
+    }
+
+    #[test]
+    fn misspelt_names_bring_near_ones() {
+        let Err(GpuError::Unknown { near, .. }) = find("RTX 5900") else { panic!("{:?}", find("RTX 5900")) };
+        assert!(near.len() <= 3 && near.iter().any(|n| n.to_lowercase().contains("5090")), "{near:?}");
+        let text = find("H10O").unwrap_err().to_string();
+        assert!(text.contains("`H100`"), "{text}");
+        assert_eq!(find("  "), Err(GpuError::Empty));
+        assert!(find("🦀").is_err());
+        assert!(find(&"x".repeat(100_000)).is_err());
+    }
+
+    #[test]
+    fn other_makers_and_machines_are_told_apart() {
+        for text in [
+            "gfx942",
+            "MI300X",
+            "AMD Instinct MI300X",
+            "Radeon RX 7900 XTX",
+            "gfx90a:xnack-",
+            "gfx9-4-generic",
+        ] {
+            let found = find(text);
+            assert!(matches!(found, Err(GpuError::OtherMaker { maker: "AMD", .. })), "{text}: {found:?}");
+        }
+        for text in ["pvc", "bmg-g21", "Intel Arc B580", "Intel Data Center GPU Max 1550"] {
+            let found = find(text);
+            assert!(matches!(found, Err(GpuError::OtherMaker { maker: "Intel", .. })), "{text}: {found:?}");
+        }
+        let machines = [
+            ("p5.48xlarge", "NVIDIA H100"),
+            ("g5", "NVIDIA A10G"),
+            ("g6e.xlarge", "NVIDIA L40S"),
+            ("a2-highgpu-1g", "NVIDIA A100"),
+            ("Standard_NC24ads_A100_v4", "NVIDIA A100"),
+        ];
+        for (text, gpu) in machines {
+            let found = find(text);
+            assert!(
+                matches!(&found, Err(GpuError::Instance { gpu: g, .. }) if g == gpu),
+                "{text}: {found:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn products_carry_their_hosts_platforms() {
+        let catalog = Catalog::embedded();
+        for text in [
+            "GH200",
+            "GB200",
+            "GB300",
+            "DGX Spark",
+            "Jetson Thor",
+            "Orin",
+            "Xavier",
+            "Jetson TX2",
+            "Jetson Nano",
+        ] {
+            assert_eq!(catalog.gpu(text).unwrap().platforms(), [Platform::linux("arm64")], "{text}");
+        }
+        for text in ["H100", "H200", "B200", "RTX 5090", "sm_121", "8.7"] {
+            assert!(catalog.gpu(text).unwrap().platforms().is_empty(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_name_in_the_table_finds_a_gpu_of_its_capability() {
+        let catalog = Catalog::embedded();
+        for gpu in catalog.gpus().all() {
+            for name in gpu.names() {
+                for form in
+                    [name.to_owned(), name.to_uppercase(), name.replace(' ', "-"), format!("{name}-SHARED")]
+                {
+                    let found = catalog.gpu(&form).map(|f| f.capability);
+                    assert_eq!(found, Ok(gpu.capability), "{form}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! Facts about GPUs, toolkits, drivers, wheels and components, from the tables in `rules/data`, and the laws that
+//! are built on them. A row is a fact with its source; [`laws`] refuses tables that contradict themselves.
+
+pub mod compat;
+pub mod components;
+pub mod drivers;
+pub mod gpus;
+pub mod knobs;
+pub mod laws;
+pub mod lookup;
+pub mod names;
+pub mod toolkits;
+pub mod variants;
+pub mod verdict;
+pub mod wheels;
+
+use std::sync::OnceLock;
+
+use serde::de::DeserializeOwned;
+use toml::{Table, Value};
+
+use crate::model::{Digest, DriverVersion, PtxIsa};
+use components::Components;
+use drivers::Drivers;
+use gpus::Gpus;
+use knobs::Knobs;
+use toolkits::Toolkits;
+use wheels::Wheels;
+
+/// The tables that are compiled in, by file name. All count for the digest and for the law of sources; which of
+/// them are read into types is in [`Catalog::parse`].
+pub const FILES: &[(&str, &str)] = &[
+    ("amd_gpus.toml", include_str!("../../rules/data/amd_gpus.toml")),
+    ("base_images.toml", include_str!("../../rules/data/base_images.toml")),
+    ("build_knobs.toml", include_str!("../../rules/data/build_knobs.toml")),
+    ("catalog.toml", include_str!("../../rules/data/catalog.toml")),
+    ("components.toml", include_str!("../../rules/data/components.toml")),
+    ("cudnn.toml", include_str!("../../rules/data/cudnn.toml")),
+    ("drivers.toml", include_str!("../../rules/data/drivers.toml")),
+    ("forward_compat.toml", include_str!("../../rules/data/forward_compat.toml")),
+    ("gpus.toml", include_str!("../../rules/data/gpus.toml")),
+    ("intel_gpus.toml", include_str!("../../rules/data/intel_gpus.toml")),
+    ("pytorch.toml", include_str!("../../rules/data/pytorch.toml")),
+    ("require_vectors.toml", include_str!("../../rules/data/require_vectors.toml")),
+    ("rocm.toml", include_str!("../../rules/data/rocm.toml")),
+    ("toolkits.toml", include_str!("../../rules/data/toolkits.toml")),
+];
+
+/// Why tables could not become a catalog.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CatalogError {
+    /// A table that the catalog needs was not given.
+    #[error("the catalog has no {file}")]
+    NoFile { file: &'static str },
+    /// Not TOML.
+    #[error("{file}: {source}")]
+    Syntax { file: String, source: Box<toml::de::Error> },
+    /// TOML, but a row lacks a key, has a wrong type or an impossible value.
+    #[error("{file}, {row}: {what}")]
+    Row { file: String, row: String, what: String },
+    /// Well-formed rows that contradict each other.
+    #[error("{file}, {row}: {law}")]
+    Law { file: &'static str, row: String, law: String },
+}
+
+/// How a row is known, in the words of the tables' key `status` or `verified`.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+pub struct Trust {
+    #[serde(alias = "verified", default)]
+    pub status: String,
+    #[serde(default)]
+    pub source: String,
+}
+
+impl Trust {
+    /// "gpus.toml `NVIDIA A100`: source (status)".
+    pub fn because(&self, file: &str, row: &str) -> String {
+        match (self.source.as_str(), self.status.as_str()) {
+            ("", status) => format!("{file} `{row}`: {status}"),
+            (source, "") => format!("{file} `{row}`: {source}"),
+            (source, status) => format!("{file} `{row}`: {} ({status})", source.trim_end()),
+        }
+    }
+}
+
+/// All facts, checked.
+#[derive(Debug)]
+pub struct Catalog {
+    as_of: String,
+    digest: Digest,
+    gpus: Gpus,
+    toolkits: Toolkits,
+    drivers: Drivers,
+    knobs: Knobs,
+    wheels: Wheels,
+    components: Components,
+}
+
+impl Catalog {
+    /// The catalog that is compiled in; read at the first call.
+    pub fn embedded() -> &'static Self {
+        static CATALOG: OnceLock<Catalog> = OnceLock::new();
+        CATALOG.get_or_init(|| {
+            Self::parse(FILES).expect("the tables compiled in keep their laws, a test holds that")
+        })
+    }
+
+    /// Reads tables, given as (file name, text), and checks their laws.
+    pub fn parse(files: &[(&str, &str)]) -> Result<Self, CatalogError> {
+        let mut tables = Tables::read(files)?;
+        laws::rows_say_how_they_are_known(&tables.0)?;
+        let as_of = tables
+            .get("catalog.toml")?
+            .get("as_of")
+            .and_then(Value::as_str)
+            .ok_or_else(|| CatalogError::Row {
+                file: "catalog.toml".into(),
+                row: "as_of".into(),
+                what: "no date".into(),
+            })?
+            .to_owned();
+        let toolkits = Toolkits::read(&mut tables)?;
+        let drivers = Drivers::read(&mut tables, &toolkits)?;
+        let catalog = Self {
+            as_of,
+            digest: digest(files),
+            gpus: Gpus::read(&mut tables)?,
+            toolkits,
+            drivers,
+            knobs: Knobs::read(&mut tables)?,
+            wheels: Wheels::read(&mut tables)?,
+            components: Components::read(&mut tables)?,
+        };
+        laws::check(&catalog)?;
+        Ok(catalog)
+    }
+
+    /// The day the facts were gathered, `YYYY-MM-DD`.
+    pub fn as_of(&self) -> &str {
+        &self.as_of
+    }
+
+    /// Digest over all tables, names and texts, in the order of their names.
+    pub fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    pub fn gpus(&self) -> &Gpus {
+        &self.gpus
+    }
+
+    pub fn toolkits(&self) -> &Toolkits {
+        &self.toolkits
+    }
+
+    pub fn drivers(&self) -> &Drivers {
+        &self.drivers
+    }
+
+    pub fn knobs(&self) -> &Knobs {
+        &self.knobs
+    }
+
+    pub fn wheels(&self) -> &Wheels {
+        &self.wheels
+    }
+
+    pub fn components(&self) -> &Components {
+        &self.components
+    }
+
+    /// The newest PTX ISA that a driver's JIT knows; see [`Drivers::ptx_isa`].
+    pub fn ptx_isa(&self, driver: &DriverVersion) -> Option<PtxIsa> {
+        self.drivers.ptx_isa(driver)
+    }
+}
+
+fn digest(files: &[(&str, &str)]) -> Digest {
+    let mut sorted = files.to_vec();
+    sorted.sort_unstable();
+    let mut all = Vec::new();
+    for (name, text) in sorted {
+        all.extend_from_slice(format!("{name} {}\n", text.len()).as_bytes());
+        all.extend_from_slice(text.as_bytes());
+    }
+    Digest::of(&all)
+}
+
+/// Tables read but not yet typed.
+pub(crate) struct Tables(Vec<(String, Table)>);
+
+impl Tables {
+    fn read(files: &[(&str, &str)]) -> Result<Self, CatalogError> {
+        let read = |&(name, text): &(&str, &str)| match text.parse::<Table>() {
+            Ok(table) => Ok((name.to_owned(), table)),
+            Err(source) => Err(CatalogError::Syntax { file: name.to_owned(), source: Box::new(source) }),
+        };
+        Ok(Self(files.iter().map(read).collect::<Result<_, _>>()?))
+    }
+
+    pub(crate) fn get(&mut self, file: &'static str) -> Result<&mut Table, CatalogError> {
+        self.0.iter_mut().find(|(n, _)| n == file).map(|(_, t)| t).ok_or(CatalogError::NoFile { file })
+    }
+
+    /// Takes the rows `[[key]]` of a file, typed. An absent key is no rows.
+    pub(crate) fn rows<T: DeserializeOwned>(
+        &mut self,
+        file: &'static str,
+        key: &str,
+    ) -> Result<Vec<T>, CatalogError> {
+        let bad = |row: String, what: String| CatalogError::Row { file: file.to_owned(), row, what };
+        let rows = match self.get(file)?.remove(key) {
+            None => return Ok(Vec::new()),
+            Some(Value::Array(rows)) => rows,
+            Some(_) => return Err(bad(key.to_owned(), "not a list of rows".to_owned())),
+        };
+        let typed = |(index, value): (usize, Value)| {
+            let name = row_name(key, index, &value);
+            value.try_into::<T>().map_err(|e| bad(name, e.message().to_owned()))
+        };
+        rows.into_iter().enumerate().map(typed).collect()
+    }
+}
+
+/// How a row is named in messages: "[[gpu]] `NVIDIA A100`".
+fn row_name(key: &str, index: usize, value: &Value) -> String {
+    let naming = [
+        "name",
+        "project",
+        "package",
+        "cuda",
+        "version",
+        "branch",
+        "cuda_major",
+        "torch",
+        "family",
+        "target",
+    ];
+    let text = |k: &&str| match value.get(*k) {
+        Some(Value::String(s)) => Some(s.clone()),
+        Some(Value::Integer(i)) => Some(i.to_string()),
+        _ => None,
+    };
+    match naming.iter().find_map(text) {
+        Some(name) => format!("[[{key}]] `{name}`"),
+        None => format!("[[{key}]] number {}", index + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_embedded_tables_keep_their_laws() {
+        let catalog = Catalog::parse(FILES).unwrap();
+        assert_eq!(catalog.as_of(), "2026-11-30");
+        assert_eq!(catalog.digest(), Catalog::embedded().digest());
+    }
+
+    #[test]
+    fn the_digest_does_not_depend_on_the_order_of_files_but_on_every_byte() {
+        let mut files = FILES.to_vec();
+        files.reverse();
+        assert_eq!(digest(&files), digest(FILES));
+        files[0].1 = "";
+        assert_ne!(digest(&files), digest(FILES));
+    }
+
+    #[test]
+    fn every_table_in_the_folder_is_compiled_in() {
+        let dir = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("rules/data");
+        for entry in std::fs::read_dir(dir).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(FILES.iter().any(|(f, _)| *f == name), "{name} is not in FILES");
+        }
+    }
+}

@@ -1,0 +1,359 @@
+//! From the fit of modules to the word for a file and a component: VERDICTS, "From code to component".
+
+use std::collections::BTreeSet;
+
+use super::compat::{Block, Doubt, Fit, Host, module_fit};
+use crate::model::{Container, Form, Item, Module, SmArch, Verdict};
+
+/// A module for this many architectures or more is general; for fewer, special (kernels written for one chip).
+pub const GENERAL: usize = 3;
+
+/// Device code of one file, as it is judged.
+#[derive(Debug, Clone)]
+pub struct Code<'a> {
+    pub modules: &'a [Module],
+    /// Its modules hold one architecture each by design, or are loaded by name: judged by their union.
+    pub union: bool,
+    /// Why the listing is incomplete, if it is.
+    pub incomplete: Option<String>,
+}
+
+/// Modules by how they fit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub total: u64,
+    pub native: u64,
+    pub compatible: u64,
+    pub jit: u64,
+    pub missing: u64,
+}
+
+impl Counts {
+    pub fn add(&mut self, other: Self) {
+        self.total += other.total;
+        self.native += other.native;
+        self.compatible += other.compatible;
+        self.jit += other.jit;
+        self.missing += other.missing;
+    }
+}
+
+/// What decided a word.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// Every module that is judged fits.
+    Fits,
+    /// Kernels written for other chips are missing, as they may be.
+    SpecialsElsewhere { missing: u64, of: u64 },
+    /// The file serves other chips; a sibling of its package serves this one.
+    SiblingServes,
+    /// Half of the code or more is written for other chips.
+    MostlySpecial { missing: u64, of: u64 },
+    Jit { modules: u64, of: u64 },
+    Uncertain(Doubt),
+    /// Some general modules have nothing for this GPU, or nothing that its driver takes.
+    Partly { missing: u64, of: u64, block: Option<Block> },
+    /// No module has anything for this GPU.
+    NoImage,
+    /// All that is there for this GPU is refused by the driver.
+    Refused(Block),
+    /// LTO-IR, tile IR or relocatable code alone: loads only through a compiler or linker at run time.
+    NeedsLinker,
+    Incomplete(String),
+}
+
+/// The word for one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    pub verdict: Verdict,
+    pub cause: Cause,
+    pub counts: Counts,
+    /// All its modules are special: its failure may be by design.
+    pub special: bool,
+}
+
+struct Judged {
+    fit: Fit,
+    count: u64,
+    entries: u64,
+    general: bool,
+}
+
+/// Judges one file; `None` if it holds nothing that could ever be loaded.
+pub fn judge(code: &Code<'_>, host: &Host) -> Option<Judgement> {
+    let modules: Vec<Judged> = regions(code).map(|r| r.judge(host)).collect();
+    let understood = code.modules.iter().all(|m| m.items.iter().all(|i| is_understood(&i.item)));
+    let incomplete = code.incomplete.clone().or_else(|| {
+        (!understood).then(|| "it holds device code of a kind that is not understood".to_owned())
+    });
+    let mut counts = Counts::default();
+    for m in &modules {
+        counts.total += m.count;
+        match m.fit {
+            Fit::Native => counts.native += m.count,
+            Fit::Compatible => counts.compatible += m.count,
+            Fit::Jit => counts.jit += m.count,
+            Fit::Missing | Fit::Blocked(_) => counts.missing += m.count,
+            Fit::Uncertain(_) => {}
+        }
+    }
+    let special = modules.iter().all(|m| !m.general);
+    let told = |verdict, cause| Some(Judgement { verdict, cause, counts, special });
+    if let Some(why) = incomplete {
+        return told(Verdict::Unknown, Cause::Incomplete(why));
+    }
+    if modules.is_empty() {
+        let any = code.modules.iter().any(|m| !m.items.is_empty());
+        return if any { told(Verdict::Warn, Cause::NeedsLinker) } else { None };
+    }
+    let (verdict, cause) = word(&modules, code.union);
+    told(verdict, cause)
+}
+
+fn word(modules: &[Judged], union: bool) -> (Verdict, Cause) {
+    let best = modules.iter().map(|m| m.fit).max().unwrap_or(Fit::Missing);
+    match best {
+        Fit::Missing => return (Verdict::Fail, Cause::NoImage),
+        Fit::Blocked(block) => return (Verdict::Fail, Cause::Refused(block)),
+        Fit::Uncertain(doubt) => return (Verdict::Warn, Cause::Uncertain(doubt)),
+        Fit::Jit if union => return (Verdict::Slow, Cause::Jit { modules: 1, of: 1 }),
+        Fit::Native | Fit::Compatible if union => return (Verdict::Ok, Cause::Fits),
+        Fit::Jit | Fit::Compatible | Fit::Native => {}
+    }
+    let both = modules.iter().any(|m| m.general) && modules.iter().any(|m| !m.general);
+    let judged = || modules.iter().filter(|m| m.general || !both);
+    let of: u64 = judged().map(|m| m.count).sum();
+    let short = || judged().filter(|m| matches!(m.fit, Fit::Missing | Fit::Blocked(_)));
+    let missing: u64 = short().map(|m| m.count).sum();
+    if missing > 0 {
+        if !judged().any(|m| m.general) && short().all(|m| m.fit == Fit::Missing) {
+            return specials(modules, missing, of);
+        }
+        let block = short().find_map(|m| match m.fit {
+            Fit::Blocked(block) => Some(block),
+            _ => None,
+        });
+        return (Verdict::Fail, Cause::Partly { missing, of, block });
+    }
+    if let Some(doubt) = judged().find_map(|m| match m.fit {
+        Fit::Uncertain(doubt) => Some(doubt),
+        _ => None,
+    }) {
+        return (Verdict::Warn, Cause::Uncertain(doubt));
+    }
+    let jit: u64 = judged().filter(|m| m.fit == Fit::Jit).map(|m| m.count).sum();
+    if jit > 0 {
+        return (Verdict::Slow, Cause::Jit { modules: jit, of });
+    }
+    let special_missing: u64 = modules.iter().filter(|m| m.fit == Fit::Missing).map(|m| m.count).sum();
+    if special_missing > 0 {
+        let total = modules.iter().map(|m| m.count).sum();
+        return specials(modules, special_missing, total);
+    }
+    (Verdict::Ok, Cause::Fits)
+}
+
+/// Special modules are missing while others fit: by design, unless they are half of the code or more.
+fn specials(modules: &[Judged], missing: u64, of: u64) -> (Verdict, Cause) {
+    let entries: u64 = modules.iter().map(|m| m.entries).sum();
+    let lost: u64 = modules.iter().filter(|m| m.fit == Fit::Missing).map(|m| m.entries).sum();
+    if 2 * lost < entries {
+        (Verdict::Ok, Cause::SpecialsElsewhere { missing, of })
+    } else {
+        (Verdict::Warn, Cause::MostlySpecial { missing, of })
+    }
+}
+
+/// What a driver would be handed as one: a fatbin region, or all loose cubins of a file, which a library selects
+/// from by itself.
+struct Region<'a> {
+    items: Vec<&'a Item>,
+    count: u64,
+    entries: u64,
+}
+
+impl Region<'_> {
+    fn judge(&self, host: &Host) -> Judged {
+        let archs: BTreeSet<SmArch> = self.items.iter().map(|i| i.arch).collect();
+        Judged {
+            fit: module_fit(self.items.iter().copied(), host),
+            count: self.count,
+            entries: self.entries,
+            general: archs.len() >= GENERAL,
+        }
+    }
+}
+
+fn regions<'a>(code: &'a Code<'_>) -> impl Iterator<Item = Region<'a>> {
+    let loadable = || code.modules.iter().filter(|m| !m.relocatable && m.items.iter().any(|i| loads(&i.item)));
+    let together = |m: &&Module| code.union || m.container == Container::Cubin;
+    let mut merged = Region { items: Vec::new(), count: 0, entries: 0 };
+    for module in loadable().filter(together) {
+        merged.items.extend(module.items.iter().map(|i| &i.item).filter(|i| loads(i)));
+        merged.count += module.count;
+        merged.entries += module.entries();
+    }
+    let merged = (merged.count > 0).then_some(merged);
+    let single = loadable().filter(move |m| !together(m)).map(|m| Region {
+        items: m.items.iter().map(|i| &i.item).filter(|i| loads(i)).collect(),
+        count: m.count,
+        entries: m.entries(),
+    });
+    single.chain(merged)
+}
+
+fn loads(item: &Item) -> bool {
+    matches!(item.form, Form::Sass | Form::Ptx) && item.arch.capability().is_some()
+}
+
+fn is_understood(item: &Item) -> bool {
+    match item.form {
+        Form::Unknown => false,
+        Form::Sass | Form::Ptx | Form::LtoIr => item.arch.capability().is_some(),
+        Form::TileIr | Form::CodeObject | Form::Spirv | Form::Native => true,
+    }
+}
+
+/// The word for a component: the worst of its files; a file made for other chips alone is excused when a sibling
+/// serves this one.
+pub fn component(files: &mut [Judgement]) -> Option<usize> {
+    let serves = files.iter().any(|f| matches!(f.verdict, Verdict::Ok | Verdict::Slow));
+    for file in files.iter_mut().filter(|f| serves && f.special) {
+        if matches!(file.cause, Cause::NoImage | Cause::MostlySpecial { .. }) {
+            file.verdict = Verdict::Ok;
+            file.cause = Cause::SiblingServes;
+        }
+    }
+    (0..files.len()).min_by_key(|&i| (files[i].verdict, rank(&files[i].cause)))
+}
+
+/// Among equal words, the cause that says most.
+fn rank(cause: &Cause) -> u8 {
+    match cause {
+        Cause::NoImage => 0,
+        Cause::Refused(_) => 1,
+        Cause::Partly { .. } => 2,
+        Cause::Incomplete(_) => 3,
+        Cause::Jit { .. } | Cause::Uncertain(_) | Cause::MostlySpecial { .. } => 4,
+        Cause::NeedsLinker => 5,
+        Cause::SpecialsElsewhere { .. } | Cause::SiblingServes => 6,
+        Cause::Fits => 7,
+    }
+}
+
+/// The architectures of a file's loadable code in few words: `sm_50 60 70 75 80 86 90, no PTX`.
+pub fn summary<'a>(modules: impl IntoIterator<Item = &'a Module>) -> String {
+    let mut machine = BTreeSet::new();
+    let mut ptx = BTreeSet::new();
+    for module in modules.into_iter().filter(|m| !m.relocatable) {
+        for row in &module.items {
+            match row.item.form {
+                Form::Sass => machine.insert(row.item.arch),
+                Form::Ptx => ptx.insert(row.item.arch),
+                _ => false,
+            };
+        }
+    }
+    let list = |set: &BTreeSet<SmArch>| {
+        set.iter().map(|a| a.to_string().replace("sm_", "")).collect::<Vec<_>>().join(" ")
+    };
+    match (machine.is_empty(), ptx.is_empty()) {
+        (true, true) => "no loadable device code".to_owned(),
+        (false, true) => format!("sm_{}, no PTX", list(&machine)),
+        (true, false) => format!("no machine code, PTX {}", list(&ptx)),
+        (false, false) => format!("sm_{} and PTX {}", list(&machine), list(&ptx)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ItemCount, Packing, PtxIsa};
+
+    fn module(archs: &[&str], count: u64) -> Module {
+        let items = archs
+            .iter()
+            .map(|a| {
+                let ptx = a.starts_with("compute_");
+                let item = Item {
+                    arch: a.parse().unwrap(),
+                    form: if ptx { Form::Ptx } else { Form::Sass },
+                    kind: 0,
+                    isa: ptx.then_some(PtxIsa::new(8, 8)),
+                    packing: Packing::None,
+                    toolkit: None,
+                };
+                ItemCount { item, entries: count, bytes: 0 }
+            })
+            .collect();
+        Module { container: Container::Fatbin, section: None, relocatable: false, items, count, first: 0 }
+    }
+
+    fn word_for(modules: &[Module], gpu: &str) -> (Verdict, Cause) {
+        let host = Host::bare(gpu.parse().unwrap());
+        let j = judge(&Code { modules, union: false, incomplete: None }, &host).unwrap();
+        (j.verdict, j.cause)
+    }
+
+    #[test]
+    fn general_modules_decide_where_there_are_any() {
+        let torch = [module(&["sm_75", "sm_80", "sm_86", "sm_90"], 400), module(&["sm_90a"], 20)];
+        assert_eq!(word_for(&torch, "8.9"), (Verdict::Ok, Cause::SpecialsElsewhere { missing: 20, of: 420 }));
+        assert_eq!(word_for(&torch, "9.0"), (Verdict::Ok, Cause::Fits));
+        assert_eq!(word_for(&torch, "12.0"), (Verdict::Fail, Cause::NoImage));
+        let mixed = [module(&["sm_75", "sm_80", "sm_90"], 3), module(&["sm_80", "sm_90", "sm_100"], 2)];
+        assert_eq!(word_for(&mixed, "7.5"), (Verdict::Fail, Cause::Partly { missing: 2, of: 5, block: None }));
+    }
+
+    #[test]
+    fn special_modules_alone_are_weighed() {
+        let few = [module(&["sm_80", "compute_80"], 9), module(&["sm_90a"], 1)];
+        assert_eq!(word_for(&few, "8.6"), (Verdict::Ok, Cause::SpecialsElsewhere { missing: 1, of: 10 }));
+        let half = [module(&["sm_80"], 5), module(&["sm_90a"], 5)];
+        assert_eq!(word_for(&half, "8.6"), (Verdict::Warn, Cause::MostlySpecial { missing: 5, of: 10 }));
+        assert_eq!(word_for(&[module(&["sm_90a"], 5)], "8.0"), (Verdict::Fail, Cause::NoImage));
+        assert_eq!(word_for(&[module(&["compute_80"], 5)], "9.0"), (Verdict::Slow, Cause::Jit { modules: 5, of: 5 }));
+    }
+
+    #[test]
+    fn a_refused_module_is_never_excused() {
+        let mut host = Host::bare("9.0".parse().unwrap());
+        host.jit = Some(PtxIsa::new(8, 7));
+        let modules = [module(&["sm_80", "sm_90"], 9), module(&["compute_80"], 1)];
+        let j = judge(&Code { modules: &modules, union: false, incomplete: None }, &host).unwrap();
+        let block = Some(Block::PtxTooNew(PtxIsa::new(8, 8)));
+        assert_eq!((j.verdict, j.cause), (Verdict::Fail, Cause::Partly { missing: 1, of: 10, block }));
+    }
+
+    #[test]
+    fn siblings_excuse_only_what_is_special() {
+        let host = Host::bare("8.0".parse().unwrap());
+        let judge = |m: &[Module]| super::judge(&Code { modules: m, union: false, incomplete: None }, &host).unwrap();
+        let general = judge(&[module(&["sm_75", "sm_80", "sm_90"], 1)]);
+        let hopper = judge(&[module(&["sm_90a"], 1)]);
+        let other = judge(&[module(&["sm_60", "sm_70", "sm_75"], 1)]);
+        let mut files = [general.clone(), hopper.clone()];
+        assert_eq!(component(&mut files), Some(1));
+        assert_eq!((files[1].verdict, &files[1].cause), (Verdict::Ok, &Cause::SiblingServes));
+        let mut files = [general, other];
+        assert_eq!(component(&mut files).map(|i| files[i].verdict), Some(Verdict::Fail));
+        let mut files = [hopper.clone(), hopper];
+        assert_eq!(component(&mut files).map(|i| files[i].verdict), Some(Verdict::Fail));
+    }
+
+    #[test]
+    fn damage_and_unknown_kinds_are_unknown() {
+        let host = Host::bare("8.0".parse().unwrap());
+        let modules = [module(&["sm_80"], 1)];
+        let hurt = Code { modules: &modules, union: false, incomplete: Some("cut off".into()) };
+        assert_eq!(judge(&hurt, &host).unwrap().verdict, Verdict::Unknown);
+        let mut odd = module(&["sm_80", "sm_90"], 1);
+        odd.items[1].item.form = Form::Unknown;
+        let code = Code { modules: &[odd], union: false, incomplete: None };
+        assert_eq!(judge(&code, &host).unwrap().verdict, Verdict::Unknown);
+        let mut lto = module(&["sm_80"], 1);
+        lto.items[0].item.form = Form::LtoIr;
+        let code = Code { modules: &[lto], union: false, incomplete: None };
+        assert_eq!(judge(&code, &host).unwrap().cause, Cause::NeedsLinker);
+    }
+}

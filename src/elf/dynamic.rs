@@ -1,0 +1,264 @@
+//! Header, program and section tables, dynamic section.
+
+use goblin::container::{Container, Ctx};
+use goblin::elf::{Elf, Header, ProgramHeader, SectionHeader, dynamic, header, program_header, section_header};
+
+use super::{Harvest, Keep};
+use crate::model::{ElfFacts, FileKind};
+
+/// Bytes before the section table that are kept: the section names stand there, behind them only symbol names.
+const NAMES_BEFORE_TABLE: u64 = 1 << 20;
+const MAX_SECTIONS: u64 = 1 << 16;
+const MAX_DYNAMIC: u64 = 64 << 10;
+/// The interpreter's path.
+const MAX_INTERPRETER: u64 = 4096;
+
+/// An entry that every dynamic section of a 64-bit file has: `DT_SYMENT` = 24. It finds the section in files
+/// whose program headers were moved to the end (patchelf does that).
+const SYMBOL_SIZE_ENTRY: [u8; 16] = [11, 0, 0, 0, 0, 0, 0, 0, 24, 0, 0, 0, 0, 0, 0, 0];
+/// Bytes kept on either side of such an entry.
+const AROUND: usize = 4096;
+const MAX_CANDIDATES: usize = 8;
+
+/// A section's place in the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    pub name: String,
+    pub offset: u64,
+    pub size: u64,
+}
+
+/// The tables of one ELF file, gathered while it streams by.
+pub struct Tables {
+    header: Header,
+    ctx: Ctx,
+    programs: Option<Vec<ProgramHeader>>,
+    keep: Keep,
+    harvest: Harvest,
+    /// Parts that may hold the dynamic strings, (start, end).
+    zones: Vec<(u64, u64)>,
+    candidates: Vec<(u64, Vec<u8>)>,
+}
+
+impl Tables {
+    /// Starts from the first bytes of the file (a window that begins at offset 0).
+    pub fn new(head: &[u8]) -> Result<Self, String> {
+        let header = Elf::parse_header(head).map_err(|_| "the ELF header cannot be read".to_owned())?;
+        let little = header.endianness().map_err(|_| "the ELF header names no byte order".to_owned())?;
+        let container = match header.container() {
+            Ok(c) => c,
+            Err(_) => return Err("the ELF header names no class".to_owned()),
+        };
+        let ctx = Ctx::new(container, little);
+        let mut tables = Self {
+            header,
+            ctx,
+            programs: None,
+            keep: Keep::default(),
+            harvest: Harvest::default(),
+            zones: Vec::new(),
+            candidates: Vec::new(),
+        };
+        let h = &tables.header;
+        let count = u64::from(h.e_phnum);
+        let programs_end = h.e_phoff.saturating_add(count * u64::from(h.e_phentsize));
+        if count > 0 && programs_end <= head.len() as u64 {
+            tables.programs = parse_programs(&head[h.e_phoff as usize..programs_end as usize], &tables.header, ctx);
+        } else if count > 0 {
+            tables.keep.want(h.e_phoff, programs_end);
+        }
+        let dynamic = tables.segment(program_header::PT_DYNAMIC);
+        if let Some((at, size)) = dynamic {
+            tables.keep.want(at, at.saturating_add(size.min(MAX_DYNAMIC)));
+        }
+        if let Some((at, size)) = tables.segment(program_header::PT_INTERP) {
+            tables.keep.want(at, at.saturating_add(size.min(MAX_INTERPRETER)));
+        }
+        tables.zones = match &tables.programs {
+            Some(programs) if dynamic.is_some() => string_zones(programs),
+            Some(_) => Vec::new(),
+            // Not known yet: the strings may be anywhere.
+            None if count > 0 => vec![(0, u64::MAX)],
+            None => Vec::new(),
+        };
+        let h = &tables.header;
+        if h.e_shoff > 0 {
+            let table_end = h.e_shoff.saturating_add(table_size(h));
+            tables.keep.want(h.e_shoff.saturating_sub(NAMES_BEFORE_TABLE), table_end);
+        }
+        Ok(tables)
+    }
+
+    pub fn kind(&self) -> FileKind {
+        match self.header.e_type {
+            header::ET_REL => FileKind::Object,
+            header::ET_EXEC => FileKind::Executable,
+            header::ET_DYN if self.segment(program_header::PT_INTERP).is_some() => FileKind::Executable,
+            header::ET_DYN => FileKind::SharedObject,
+            _ => FileKind::Object,
+        }
+    }
+
+    pub fn machine(&self) -> u16 {
+        self.header.e_machine
+    }
+
+    /// The next byte at or behind `at` that must be shown even within device code.
+    pub fn next_wanted(&self, at: u64) -> Option<u64> {
+        self.keep.next_wanted(at)
+    }
+
+    /// Shows a chunk of the file. Chunks come in order; the last [`super::harvest::OVERLAP`] bytes of one should
+    /// begin the next.
+    pub fn see(&mut self, at: u64, chunk: &[u8]) {
+        self.keep.see(at, chunk);
+        for &(start, end) in &self.zones {
+            let from = start.max(at);
+            let to = end.min(at + chunk.len() as u64);
+            if from < to {
+                self.harvest.see(from, &chunk[(from - at) as usize..(to - at) as usize]);
+            }
+        }
+        if self.programs.is_none() && self.ctx.container == Container::Big {
+            for hit in memchr::memmem::find_iter(chunk, &SYMBOL_SIZE_ENTRY) {
+                let from = hit.saturating_sub(AROUND);
+                let to = chunk.len().min(hit + AROUND);
+                if self.candidates.len() < MAX_CANDIDATES {
+                    self.candidates.push((at + from as u64, chunk[from..to].to_vec()));
+                }
+            }
+        }
+    }
+
+    fn segment(&self, kind: u32) -> Option<(u64, u64)> {
+        let p = self.programs.as_ref()?.iter().find(|p| p.p_type == kind)?;
+        Some((p.p_offset, p.p_filesz))
+    }
+
+    /// Bytes the file must have for its tables to be whole.
+    pub fn expected_size(&self) -> u64 {
+        let h = &self.header;
+        let sections = if h.e_shoff > 0 { h.e_shoff.saturating_add(table_size(h)) } else { 0 };
+        sections.max(h.e_phoff.saturating_add(u64::from(h.e_phnum) * u64::from(h.e_phentsize)))
+    }
+
+    /// Sections with names; empty when there are none or they could not be kept.
+    pub fn sections(&self) -> Vec<Section> {
+        let h = &self.header;
+        let Some(table) = self.keep.get(h.e_shoff, h.e_shoff.saturating_add(table_size(h))) else {
+            return Vec::new();
+        };
+        let entry = SectionHeader::size(self.ctx) as u64;
+        if h.e_shoff == 0 || u64::from(h.e_shentsize) != entry {
+            return Vec::new();
+        }
+        let count = (table.len() as u64 / entry).min(MAX_SECTIONS) as usize;
+        let Ok(headers) = SectionHeader::parse_from(table, 0, count, self.ctx) else { return Vec::new() };
+        let names_index = match u32::from(h.e_shstrndx) {
+            section_header::SHN_XINDEX => headers.first().map_or(0, |s| s.sh_link as usize),
+            n => n as usize,
+        };
+        let Some(names) = headers.get(names_index) else { return Vec::new() };
+        let name_of = |s: &SectionHeader| {
+            let at = names.sh_offset.checked_add(s.sh_name as u64)?;
+            let bytes = self.keep.get_from(at, 64)?;
+            let end = memchr::memchr(0, bytes)?;
+            Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
+        };
+        headers
+            .iter()
+            .filter(|s| s.sh_type != section_header::SHT_NOBITS)
+            .filter_map(|s| Some(Section { name: name_of(s)?, offset: s.sh_offset, size: s.sh_size }))
+            .collect()
+    }
+
+    /// The dynamic section's names, once the whole file has passed, and how many names could not be read.
+    pub fn facts(&mut self) -> (ElfFacts, usize) {
+        if self.programs.is_none() {
+            let h = &self.header;
+            let end = h.e_phoff.saturating_add(u64::from(h.e_phnum) * u64::from(h.e_phentsize));
+            self.programs = self.keep.get(h.e_phoff, end).and_then(|b| parse_programs(b, h, self.ctx));
+        }
+        let mut facts = ElfFacts { machine: self.header.e_machine, ..ElfFacts::default() };
+        if let Some((at, size)) = self.segment(program_header::PT_INTERP) {
+            facts.interpreter = self
+                .keep
+                .get(at, at.saturating_add(size.min(MAX_INTERPRETER)))
+                .map(|b| String::from_utf8_lossy(b.split(|&c| c == 0).next().unwrap_or_default()).into_owned());
+        }
+        let Some((at, size)) = self.segment(program_header::PT_DYNAMIC) else { return (facts, 0) };
+        let size = size.min(MAX_DYNAMIC);
+        let kept = self.keep.get(at, at.saturating_add(size));
+        let section = kept.or_else(|| {
+            self.candidates.iter().find_map(|(start, bytes)| {
+                let from = usize::try_from(at.checked_sub(*start)?).ok()?;
+                bytes.get(from..bytes.len().min(from + size as usize)).filter(|b| !b.is_empty())
+            })
+        });
+        let Some(section) = section else { return (facts, 0) };
+        let entries = self.entries(section);
+        let find = |tag: u64| entries.iter().find(|e| e.0 == tag).map(|e| e.1);
+        let Some(strings) = find(dynamic::DT_STRTAB).and_then(|v| self.file_offset(v)) else { return (facts, 0) };
+        let unread = std::cell::Cell::new(0);
+        let text = |at: u64| {
+            let found = strings.checked_add(at).and_then(|o| self.harvest.get(o)).map(str::to_owned);
+            if found.is_none() {
+                unread.set(unread.get() + 1);
+            }
+            found
+        };
+        facts.soname = find(dynamic::DT_SONAME).and_then(text);
+        facts.rpath = find(dynamic::DT_RPATH).and_then(text);
+        facts.runpath = find(dynamic::DT_RUNPATH).and_then(text);
+        facts.needed = entries.iter().filter(|e| e.0 == dynamic::DT_NEEDED).filter_map(|e| text(e.1)).collect();
+        (facts, unread.get())
+    }
+
+    fn entries(&self, section: &[u8]) -> Vec<(u64, u64)> {
+        let word = |b: &[u8]| -> u64 {
+            let mut value = 0u64;
+            let bytes: Box<dyn Iterator<Item = &u8>> =
+                if self.ctx.le.is_little() { Box::new(b.iter().rev()) } else { Box::new(b.iter()) };
+            for &byte in bytes {
+                value = value << 8 | u64::from(byte);
+            }
+            value
+        };
+        let size = if self.ctx.container == Container::Big { 8 } else { 4 };
+        section
+            .chunks_exact(2 * size)
+            .map(|pair| (word(&pair[..size]), word(&pair[size..])))
+            .take_while(|e| e.0 != dynamic::DT_NULL)
+            .collect()
+    }
+
+    fn file_offset(&self, address: u64) -> Option<u64> {
+        self.programs.as_ref()?.iter().filter(|p| p.p_type == program_header::PT_LOAD).find_map(|p| {
+            let within = address.checked_sub(p.p_vaddr)?;
+            (within < p.p_filesz).then(|| p.p_offset.saturating_add(within))
+        })
+    }
+}
+
+fn parse_programs(bytes: &[u8], h: &Header, ctx: Ctx) -> Option<Vec<ProgramHeader>> {
+    if usize::from(h.e_phentsize) != ProgramHeader::size(ctx) {
+        return None;
+    }
+    ProgramHeader::parse(bytes, 0, usize::from(h.e_phnum), ctx).ok()
+}
+
+/// Where `.dynstr` can be: any loaded segment (patchelf appends a grown table in a segment of its own), but not
+/// a segment of machine code, unless it is the first (older linkers put everything read-only there).
+fn string_zones(programs: &[ProgramHeader]) -> Vec<(u64, u64)> {
+    let loads = programs.iter().filter(|p| p.p_type == program_header::PT_LOAD);
+    loads
+        .enumerate()
+        .filter(|(i, p)| *i == 0 || p.p_flags & program_header::PF_X == 0)
+        .map(|(_, p)| (p.p_offset, p.p_offset.saturating_add(p.p_filesz)))
+        .collect()
+}
+
+fn table_size(h: &Header) -> u64 {
+    // With more than 0xff00 sections the count stands in the first entry; such files hold no device code.
+    u64::from(h.e_shnum.max(1)) * u64::from(h.e_shentsize)
+}

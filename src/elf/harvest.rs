@@ -1,0 +1,100 @@
+//! Names of libraries and search paths, picked from a string table before it is known where that table is.
+//!
+//! `.dynstr` stands near the beginning of a file and may hold tens of MB of symbol names; the dynamic section,
+//! which tells where it is and which strings matter, comes later in the stream. The strings that matter look
+//! like library names or paths, so those are kept with their offsets and looked up afterwards.
+
+use std::sync::OnceLock;
+
+use aho_corasick::AhoCorasick;
+
+/// Strings kept per file; real libraries have a few dozen candidates.
+const MAX_STRINGS: usize = 20_000;
+
+/// Longest string that is looked at; longer ones are no name that a loader takes.
+const MAX_LENGTH: usize = 4096;
+
+/// Candidate strings of one file.
+#[derive(Debug, Default)]
+pub struct Harvest {
+    /// (file offset, text), ascending by offset.
+    strings: Vec<(u64, Box<[u8]>)>,
+    /// Whether the limit was reached.
+    full: bool,
+}
+
+/// Bytes at the end of a chunk that must be shown again with the next one, so that no string is cut.
+pub const OVERLAP: usize = MAX_LENGTH;
+
+fn marks() -> &'static AhoCorasick {
+    static MARKS: OnceLock<AhoCorasick> = OnceLock::new();
+    MARKS.get_or_init(|| {
+        // A library name, a path relative to the library, an absolute path at the start of a string.
+        #[allow(clippy::expect_used, reason = "three literal patterns always build")]
+        AhoCorasick::new([&b".so"[..], b"$ORIGIN", b"${ORIGIN", b"\0/"]).expect("literal patterns")
+    })
+}
+
+impl Harvest {
+    /// Looks through a chunk at file offset `at`.
+    pub fn see(&mut self, at: u64, chunk: &[u8]) {
+        let mut done = 0;
+        for hit in marks().find_iter(chunk) {
+            if self.full {
+                return;
+            }
+            let mark = if chunk[hit.start()] == 0 { hit.start() + 1 } else { hit.start() };
+            if mark < done {
+                continue;
+            }
+            let from = memchr::memrchr(0, &chunk[mark.saturating_sub(MAX_LENGTH)..mark])
+                .map(|i| i + 1 + mark.saturating_sub(MAX_LENGTH));
+            let to = memchr::memchr(0, &chunk[mark..chunk.len().min(mark + MAX_LENGTH)]).map(|i| mark + i);
+            let (Some(from), Some(to)) = (from, to) else { continue };
+            done = to;
+            let text = &chunk[from..to];
+            if text.iter().all(|b| (0x20..0x7f).contains(b)) {
+                self.add(at + from as u64, text);
+            }
+        }
+    }
+
+    fn add(&mut self, offset: u64, text: &[u8]) {
+        if self.strings.last().is_some_and(|(last, _)| *last >= offset) {
+            return;
+        }
+        if self.strings.len() >= MAX_STRINGS {
+            self.full = true;
+            return;
+        }
+        self.strings.push((offset, text.into()));
+    }
+
+    /// The string at a file offset, which may be the tail of a longer one (linkers merge suffixes).
+    pub fn get(&self, offset: u64) -> Option<&str> {
+        let i = self.strings.partition_point(|(o, _)| *o <= offset).checked_sub(1)?;
+        let (start, text) = &self.strings[i];
+        let tail = text.get(usize::try_from(offset - start).ok()?..)?;
+        std::str::from_utf8(tail).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_tails_of_names() {
+        let table = b"\0_ZN3foo\0libc.so.6\0$ORIGIN/../lib:/opt/x\0/usr/lib\0xlibm.so\0nothing\0";
+        let mut h = Harvest::default();
+        h.see(1000, table);
+        let at = |needle: &[u8]| 1000 + memchr::memmem::find(table, needle).unwrap() as u64;
+        assert_eq!(h.get(at(b"libc.so.6")), Some("libc.so.6"));
+        assert_eq!(h.get(at(b"$ORIGIN")), Some("$ORIGIN/../lib:/opt/x"));
+        assert_eq!(h.get(at(b"/usr/lib")), Some("/usr/lib"));
+        assert_eq!(h.get(at(b"libm.so")), Some("libm.so"));
+        assert_eq!(h.get(at(b"nothing")), None);
+        h.see(1000, table);
+        assert_eq!(h.get(at(b"libc.so.6")), Some("libc.so.6"));
+    }
+}

@@ -1,0 +1,12 @@
+//! ELF files read in one forward pass: the tables that name things are kept as they flow by.
+
+mod dynamic;
+mod harvest;
+mod keep;
+
+pub use dynamic::Tables;
+pub use harvest::{Harvest, OVERLAP as OVERLAP_FOR_NAMES};
+pub use keep::Keep;
+
+/// First bytes of any ELF file.
+pub const MAGIC: [u8; 4] = [0x7f, b'E', b'L', b'F'];

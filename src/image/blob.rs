@@ -1,0 +1,342 @@
+//! A layer's stored bytes: digest verified, decompressed by what the bytes are (not by media type), bounded.
+
+use std::io::{self, BufReader, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::bufread::MultiGzDecoder;
+use sha2::{Digest as _, Sha256};
+
+use crate::model::Digest;
+use crate::stream::{Body, Plain, Source, Stream};
+
+/// Bytes of stored data buffered before the decoder.
+const STORED_BUFFER: usize = 64 << 10;
+
+/// Unpacked bytes after which the ratio limit counts: small layers may be all zeros.
+const RATIO_FROM: u64 = 1 << 30;
+
+/// The zstd window that is accepted, 2^27: what `zstd --long` makes and what decoders allow by default.
+const ZSTD_WINDOW_LOG: u32 = 27;
+
+/// Limits on what a layer may unpack to.
+#[derive(Debug, Clone, Copy)]
+pub struct BlobLimits {
+    pub max_bytes: u64,
+    pub max_ratio: u64,
+}
+
+/// How a blob is compressed, told by its first bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compression {
+    Gzip,
+    Zstd,
+    Plain,
+}
+
+impl Compression {
+    /// Tells gzip and zstd (also behind skippable frames) by magic; anything else is taken as plain bytes.
+    pub fn sniff(head: &[u8]) -> Self {
+        match head {
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
+            [b, 0x2a, 0x4d, 0x18, ..] if b & 0xf0 == 0x50 => Self::Zstd,
+            _ => Self::Plain,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Plain => "stored",
+        }
+    }
+}
+
+/// Counts and hashes what is read through it, and tells `on_read` of the byte counts.
+pub struct Counted<'a, R> {
+    inner: R,
+    hash: Sha256,
+    count: Arc<AtomicU64>,
+    on_read: Option<&'a (dyn Fn(u64) + Sync)>,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buf)?;
+        self.hash.update(&buf[..n]);
+        self.count.fetch_add(n as u64, Ordering::Relaxed);
+        if let Some(told) = self.on_read {
+            told(n as u64);
+        }
+        Ok(n)
+    }
+}
+
+enum Decoder<R: Read> {
+    Gzip(MultiGzDecoder<BufReader<Peeked<R>>>),
+    Zstd(zstd::stream::read::Decoder<'static, BufReader<Peeked<R>>>),
+    Plain(BufReader<Peeked<R>>),
+}
+
+impl<R: Read> Read for Decoder<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Gzip(d) => d.read(buf),
+            Self::Zstd(d) => d.read(buf),
+            Self::Plain(d) => d.read(buf),
+        }
+    }
+}
+
+impl<R: Read> Decoder<R> {
+    fn new(stored: R) -> io::Result<(Self, Compression)> {
+        let peeked = Peeked::new(stored)?;
+        let compression = peeked.compression();
+        let buffered = BufReader::with_capacity(STORED_BUFFER, peeked);
+        let decoder = match compression {
+            Compression::Gzip => Self::Gzip(MultiGzDecoder::new(buffered)),
+            Compression::Zstd => {
+                let mut decoder = zstd::stream::read::Decoder::with_buffer(buffered)?;
+                decoder.window_log_max(ZSTD_WINDOW_LOG)?;
+                Self::Zstd(decoder)
+            }
+            Compression::Plain => Self::Plain(buffered),
+        };
+        Ok((decoder, compression))
+    }
+
+    fn stored(self) -> BufReader<Peeked<R>> {
+        match self {
+            Self::Gzip(d) => d.into_inner(),
+            Self::Zstd(d) => d.finish(),
+            Self::Plain(d) => d,
+        }
+    }
+}
+
+/// The unpacking side: enforces limits, hashes for the diff_id.
+pub struct Unpacked<R: Read> {
+    decoder: Decoder<R>,
+    compression: Compression,
+    hash: Option<Sha256>,
+    stored: Arc<AtomicU64>,
+    unpacked: u64,
+    limits: BlobLimits,
+}
+
+impl<R: Read> Read for Unpacked<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.decoder.read(buf).map_err(|e| {
+            let at = self.stored.load(Ordering::Relaxed);
+            let name = self.compression.name();
+            match e.kind() {
+                io::ErrorKind::UnexpectedEof => io::Error::new(
+                    io::ErrorKind::UnexpectedEof,
+                    format!("{name} data ends early (after {at} stored bytes)"),
+                ),
+                // A source's own failures speak for themselves.
+                io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::Other
+                    if self.compression != Compression::Plain =>
+                {
+                    io::Error::new(e.kind(), format!("damaged {name} data near stored byte {at}: {e}"))
+                }
+                _ => e,
+            }
+        })?;
+        if let Some(hash) = &mut self.hash {
+            hash.update(&buf[..n]);
+        }
+        self.unpacked += n as u64;
+        if self.unpacked > self.limits.max_bytes {
+            return Err(limit(format!(
+                "unpacks to more than {} bytes (raise --max-layer-size to read on)",
+                self.limits.max_bytes
+            )));
+        }
+        if self.unpacked > RATIO_FROM {
+            let stored = self.stored.load(Ordering::Relaxed).max(1);
+            if self.unpacked / stored > self.limits.max_ratio {
+                return Err(limit(format!(
+                    "unpacks to more than {} times its stored size: taken for a decompression bomb (raise \
+                     --max-ratio to read on)",
+                    self.limits.max_ratio
+                )));
+            }
+        }
+        Ok(n)
+    }
+}
+
+impl<R: Read> Source for Unpacked<R> {}
+
+fn limit(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::QuotaExceeded, what)
+}
+
+/// A layer as a stream of its unpacked bytes.
+pub type BlobBody<'a> = Stream<Unpacked<Counted<'a, Box<dyn Read + 'a>>>>;
+
+/// What reading a blob to its end has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BlobSummary {
+    pub digest: Digest,
+    /// Absent when it was not asked for.
+    pub diff_id: Option<Digest>,
+    pub stored: u64,
+    pub unpacked: u64,
+}
+
+/// Opens stored bytes for reading; `diff_id` asks for the unpacked digest too.
+pub fn open<'a>(
+    stored: Box<dyn Read + 'a>,
+    limits: BlobLimits,
+    diff_id: bool,
+    on_read: Option<&'a (dyn Fn(u64) + Sync)>,
+) -> io::Result<BlobBody<'a>> {
+    let count = Arc::new(AtomicU64::new(0));
+    let counted = Counted { inner: stored, hash: Sha256::new(), count: count.clone(), on_read };
+    let (decoder, compression) = Decoder::new(counted)?;
+    let unpacked =
+        Unpacked { decoder, compression, hash: diff_id.then(Sha256::new), stored: count, unpacked: 0, limits };
+    Ok(Stream::new(unpacked, None))
+}
+
+/// Looks at the first bytes of a reader and gives them back to whoever reads next.
+struct Peeked<R> {
+    head: [u8; 4],
+    held: usize,
+    given: usize,
+    inner: R,
+}
+
+impl<R: Read> Peeked<R> {
+    fn new(mut inner: R) -> io::Result<Self> {
+        let mut head = [0; 4];
+        let mut held = 0;
+        while held < head.len() {
+            match inner.read(&mut head[held..]) {
+                Ok(0) => break,
+                Ok(n) => held += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(Self { head, held, given: 0, inner })
+    }
+
+    fn compression(&self) -> Compression {
+        Compression::sniff(&self.head[..self.held])
+    }
+}
+
+impl<R: Read> Read for Peeked<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let left = &self.head[self.given..self.held];
+        if left.is_empty() {
+            return self.inner.read(buf);
+        }
+        let n = left.len().min(buf.len());
+        buf[..n].copy_from_slice(&left[..n]);
+        self.given += n;
+        Ok(n)
+    }
+}
+
+/// Reads what is left (padding after the tar's end belongs to the digests too) and gives the digests.
+pub fn finish(mut body: BlobBody<'_>) -> io::Result<BlobSummary> {
+    loop {
+        let n = body.window(1)?.len();
+        if n == 0 {
+            break;
+        }
+        body.consume(n);
+    }
+    let unpacked = body.into_source();
+    let diff_id = unpacked.hash.map(|h| Digest::from_bytes(h.finalize().into()));
+    let (total, stored_count) = (unpacked.unpacked, unpacked.stored);
+    let mut rest = unpacked.decoder.stored();
+    // Bytes behind the last gzip member or zstd frame: part of the blob and its digest.
+    io::copy(&mut rest, &mut io::sink())?;
+    let hash = rest.into_inner().inner.hash;
+    Ok(BlobSummary {
+        digest: Digest::from_bytes(hash.finalize().into()),
+        diff_id,
+        stored: stored_count.load(Ordering::Relaxed),
+        unpacked: total,
+    })
+}
+
+/// A decompressing reader without digests: for the outside of a compressed archive.
+pub fn decompress<'a>(stored: Box<dyn Read + Send + 'a>) -> io::Result<Box<dyn Read + Send + 'a>> {
+    Ok(Box::new(Decoder::new(stored)?.0))
+}
+
+/// A plain reader as a body, for callers outside this module.
+pub fn plain<'a, R: Read + 'a>(reader: R) -> Stream<Plain<R>> {
+    Stream::new(Plain(reader), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    const LIMITS: BlobLimits = BlobLimits { max_bytes: 1 << 40, max_ratio: 200 };
+
+    fn gz(data: &[u8]) -> Vec<u8> {
+        let mut e = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
+        e.write_all(data).unwrap();
+        e.finish().unwrap()
+    }
+
+    fn read(stored: &[u8]) -> io::Result<(Vec<u8>, BlobSummary)> {
+        let mut body = open(Box::new(stored), LIMITS, true, None)?;
+        let data = body.read_all(1 << 30)?.unwrap();
+        Ok((data, finish(body)?))
+    }
+
+    #[test]
+    fn every_compression_gives_the_same_bytes_and_both_digests() {
+        let data: Vec<u8> = (0..200_000u32).flat_map(|i| (i * i).to_le_bytes()).collect();
+        let mut two_members = gz(&data[..1000]);
+        two_members.extend(gz(&data[1000..]));
+        let mut two_frames = zstd::encode_all(&data[..1000], 3).unwrap();
+        two_frames.extend(b"\x50\x2a\x4d\x18\x04\0\0\0skip");
+        two_frames.extend(zstd::encode_all(&data[1000..], 3).unwrap());
+        let mut skippable_first = b"\x5f\x2a\x4d\x18\x02\0\0\0ab".to_vec();
+        skippable_first.extend(&two_frames);
+        for stored in [data.clone(), gz(&data), two_members, two_frames, skippable_first] {
+            let (got, summary) = read(&stored).unwrap();
+            assert_eq!(got, data);
+            assert_eq!(summary.digest, Digest::of(&stored));
+            assert_eq!(summary.diff_id, Some(Digest::of(&data)));
+            assert_eq!((summary.stored, summary.unpacked), (stored.len() as u64, data.len() as u64));
+        }
+    }
+
+    #[test]
+    fn cut_and_damaged_streams_are_errors() {
+        let data = vec![7u8; 100_000];
+        for whole in [gz(&data), zstd::encode_all(&data[..], 3).unwrap()] {
+            let err = read(&whole[..whole.len() - 9]).unwrap_err();
+            assert!(err.to_string().contains("ends early"), "{err}");
+        }
+        let mut bad_crc = gz(&data);
+        let n = bad_crc.len();
+        bad_crc[n - 8..].fill(0);
+        assert!(read(&bad_crc).unwrap_err().to_string().contains("damaged gzip"));
+    }
+
+    #[test]
+    fn a_bomb_is_stopped() {
+        let zeros = io::repeat(0).take(2 << 30);
+        let mut e = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        io::copy(&mut BufReader::new(zeros), &mut e).unwrap();
+        let bomb = e.finish().unwrap();
+        let mut body = open(Box::new(&bomb[..]), LIMITS, false, None).unwrap();
+        let err = body.skip(u64::MAX).unwrap_err();
+        assert!(err.to_string().contains("--max-ratio"), "{err}");
+    }
+}

@@ -1,0 +1,262 @@
+//! Images in a registry, read over HTTP as they are needed. Nothing that a server says is believed: digests
+//! and sizes are those of the bytes.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::thread::sleep;
+
+use serde::Deserialize;
+use ureq::BodyReader;
+use ureq::http::header;
+
+use super::super::{Content, ImageError};
+use super::files::{Stored, verify};
+use super::http::{Ask, Client, back_off};
+use super::manifest::{self, MAX_JSON, malformed, shown};
+use super::oci::{self, Root, Store};
+use super::reference::RegistryName;
+use super::{Handle, OpenOptions};
+use crate::model::Digest;
+
+/// How often in a row a blob may break off without [`PROGRESS`] bytes in between.
+const MAX_CUTS: u32 = 4;
+const PROGRESS: u64 = 1 << 20;
+
+const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
+                      application/vnd.docker.distribution.manifest.list.v2+json, \
+                      application/vnd.docker.distribution.manifest.v2+json";
+
+pub fn open(text: &str, options: &OpenOptions) -> Result<Handle, ImageError> {
+    let name = RegistryName::parse(text)?;
+    let client = Arc::new(Client::new(&name.host, &name.repository, options));
+    let store = Registry { client, place: name.shown.clone() };
+    let (bytes, content_type) = store.get_manifest(&name.wanted())?;
+    let digest = match &name.digest {
+        Some(digest) => {
+            verify(&bytes, digest, None, &name.shown)?;
+            *digest
+        }
+        None => Digest::of(&bytes),
+    };
+    let document = manifest::parse(&bytes, content_type.as_deref(), &name.shown)?;
+    let handle = oci::open(store, vec![Root::Read(digest, document)], name.shown.clone())?;
+    Ok(match (&name.tag, &name.digest) {
+        (Some(tag), Some(_)) => {
+            handle.told(format!("{}: the digest counts, the tag {tag} is not looked up", name.shown))
+        }
+        _ => handle,
+    })
+}
+
+struct Registry {
+    client: Arc<Client>,
+    place: String,
+}
+
+impl Registry {
+    fn get_manifest(&self, wanted: &str) -> Result<(Vec<u8>, Option<String>), ImageError> {
+        let what = format!("manifest of {}", self.place);
+        let path = format!("manifests/{wanted}");
+        let ask = Ask { path: &path, accept: Some(ACCEPT), from: 0, what: &what };
+        let (status, bytes, content_type) = self.client.document(ask, MAX_JSON)?;
+        if status != 200 {
+            return Err(refused(&self.client, &self.place, &what, status, &bytes));
+        }
+        self.no_html(&bytes, content_type.as_deref(), &what)?;
+        // Servers that know no types say text/plain or the like: then the document speaks for itself.
+        let content_type = content_type.filter(|t| t.starts_with("application/vnd."));
+        Ok((bytes, content_type))
+    }
+
+    fn no_html(&self, bytes: &[u8], content_type: Option<&str>, what: &str) -> Result<(), ImageError> {
+        if content_type == Some("text/html") || bytes.trim_ascii_start().starts_with(b"<") {
+            let hint = "is it a registry, and is there a proxy or a login page in between?";
+            return Err(self.client.error(format!("{what}: got a web page"), hint));
+        }
+        Ok(())
+    }
+}
+
+impl Store for Registry {
+    fn place(&self) -> &str {
+        &self.place
+    }
+
+    fn manifest(&self, digest: &Digest, size: Option<u64>) -> Result<(Vec<u8>, Option<String>), ImageError> {
+        let (bytes, content_type) = self.get_manifest(&digest.to_string())?;
+        verify(&bytes, digest, size, &format!("{}: manifest", self.place))?;
+        Ok((bytes, content_type))
+    }
+
+    fn config(&self, digest: &Digest, size: Option<u64>) -> Result<Vec<u8>, ImageError> {
+        let what = format!("config {digest} of {}", self.place);
+        let path = format!("blobs/{digest}");
+        let ask = Ask { path: &path, accept: None, from: 0, what: &what };
+        let (status, bytes, content_type) = self.client.document(ask, MAX_JSON)?;
+        if status != 200 {
+            return Err(refused(&self.client, &self.place, &what, status, &bytes));
+        }
+        self.no_html(&bytes, content_type.as_deref(), &what)?;
+        verify(&bytes, digest, size, &format!("{}: config", self.place))?;
+        Ok(bytes)
+    }
+
+    fn layer(&self, digest: &Digest, size: Option<u64>) -> Result<Stored, ImageError> {
+        let Some(size) = size else {
+            return Err(malformed(&self.place, format!("the manifest gives no size of layer {digest}")));
+        };
+        let (client, place, digest) = (self.client.clone(), self.place.clone(), *digest);
+        let content = Content::Blob(Box::new(move || {
+            let mut blob = Blob::new(client.clone(), &place, digest, size);
+            blob.body = Some(blob.connect()?);
+            Ok(Box::new(blob))
+        }));
+        Ok(Stored { content, size, read: None })
+    }
+
+    fn has(&self, _: &Digest) -> bool {
+        true
+    }
+}
+
+/// A blob as it comes in; taken up again where it broke off.
+struct Blob {
+    client: Arc<Client>,
+    place: String,
+    path: String,
+    what: String,
+    size: u64,
+    at: u64,
+    cuts: u32,
+    cut_at: u64,
+    body: Option<BodyReader<'static>>,
+}
+
+impl Blob {
+    fn new(client: Arc<Client>, place: &str, digest: Digest, size: u64) -> Self {
+        let (path, what) = (format!("blobs/{digest}"), format!("layer {digest} of {place}"));
+        Self { client, place: place.to_owned(), path, what, size, at: 0, cuts: 0, cut_at: 0, body: None }
+    }
+
+    fn connect(&self) -> Result<BodyReader<'static>, ImageError> {
+        let ask = Ask { path: &self.path, accept: None, from: self.at, what: &self.what };
+        let answer = self.client.get(ask)?;
+        let wrong = |why: String| self.client.error(format!("{}: {why}", self.what), "");
+        let starts = |range: &str| {
+            range.strip_prefix("bytes ").and_then(|r| r.split('-').next()).and_then(|n| n.parse::<u64>().ok())
+        };
+        match answer.status {
+            200 => {
+                if let Some(length) = answer.length().filter(|&n| n != self.size) {
+                    return Err(wrong(format!("{length} bytes, the manifest says {}", self.size)));
+                }
+                let mut body = answer.into_body();
+                // A server that cannot resume sends it all again.
+                let skipped = io::copy(&mut (&mut body).take(self.at), &mut io::sink());
+                match skipped {
+                    Ok(n) if n == self.at => Ok(body),
+                    Ok(_) => Err(wrong("broke off".to_owned())),
+                    Err(e) => Err(self.client.io_words(&e, &self.what)),
+                }
+            }
+            206 if self.at > 0 => {
+                let from = answer.header(header::CONTENT_RANGE).and_then(starts);
+                if from != Some(self.at) {
+                    return Err(wrong("the registry resumes at the wrong byte".to_owned()));
+                }
+                Ok(answer.into_body())
+            }
+            status => {
+                let mut bytes = Vec::new();
+                // Only for the error's words: half a body does as well.
+                let _ = answer.into_body().take(64 << 10).read_to_end(&mut bytes);
+                Err(refused(&self.client, &self.place, &self.what, status, &bytes))
+            }
+        }
+    }
+}
+
+impl Read for Blob {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let left = self.size - self.at;
+        if left == 0 || buf.is_empty() {
+            return Ok(0);
+        }
+        let want = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        loop {
+            let problem = match &mut self.body {
+                Some(body) => match body.read(&mut buf[..want]) {
+                    Ok(0) => {
+                        self.client.error(format!("{}: broke off after {} bytes", self.what, self.at), "")
+                    }
+                    Ok(n) => {
+                        self.at += n as u64;
+                        return Ok(n);
+                    }
+                    Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(e) => self.client.io_words(&e, &self.what),
+                },
+                None => match self.connect() {
+                    Ok(body) => {
+                        self.body = Some(body);
+                        continue;
+                    }
+                    Err(e) => e,
+                },
+            };
+            self.body = None;
+            if self.at - self.cut_at >= PROGRESS {
+                self.cuts = 0;
+            }
+            self.cut_at = self.at;
+            self.cuts += 1;
+            if self.cuts > MAX_CUTS {
+                return Err(io::Error::other(problem));
+            }
+            sleep(back_off(self.cuts));
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Errors {
+    errors: Vec<ErrorEntry>,
+}
+
+#[derive(Deserialize)]
+struct ErrorEntry {
+    #[serde(default)]
+    code: String,
+}
+
+/// Words for an answer that is no content.
+fn refused(client: &Client, place: &str, what: &str, status: u16, body: &[u8]) -> ImageError {
+    let code = serde_json::from_slice::<Errors>(body).ok().and_then(|e| e.errors.into_iter().next());
+    let code = code.map(|e| e.code).unwrap_or_default();
+    let not_found = |reference: String, hint: String| ImageError::NotFound { reference, hint };
+    match (status, code.as_str()) {
+        (404, "NAME_UNKNOWN") => not_found(
+            place.to_owned(),
+            format!("name unknown: the registry {} has no such repository", client.host()),
+        ),
+        (404, "MANIFEST_UNKNOWN") => not_found(
+            place.to_owned(),
+            format!("manifest unknown: the registry {} has no such tag or digest", client.host()),
+        ),
+        (404, "BLOB_UNKNOWN") => not_found(
+            what.to_owned(),
+            format!("blob unknown: the image in {} is incomplete, push it again", client.host()),
+        ),
+        (404, _) if code.is_empty() => {
+            not_found(what.to_owned(), format!("{} answers 404, is it a registry?", client.host()))
+        }
+        (404, _) => not_found(what.to_owned(), format!("{} says {}", client.host(), shown(&code))),
+        (401 | 403, _) => {
+            let hint = "credentials are not supported yet; skopeo copy docker://… oci:DIR and scan that. Some \
+                        registries also answer so when there is no such repository";
+            client.error(format!("{what}: access denied (HTTP {status})"), hint)
+        }
+        _ if code.is_empty() => client.error(format!("{what}: HTTP {status}"), ""),
+        _ => client.error(format!("{what}: HTTP {status} ({})", shown(&code)), ""),
+    }
+}

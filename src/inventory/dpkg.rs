@@ -1,0 +1,121 @@
+//! dpkg: the status database and the file lists.
+
+use super::lines::{Lines, field, token};
+use super::{DpkgPackage, Fact, Files};
+use crate::model::ImagePath;
+use crate::stream::Body;
+
+/// Packages read at most; a full desktop has some thousands.
+const PACKAGES: usize = 200_000;
+
+/// Stanzas of `status`, or the one of a file in `status.d`, which has no Status line.
+pub fn status(body: &mut dyn Body) -> Result<Fact, String> {
+    let mut lines = Lines::new(body);
+    let mut packages = Vec::new();
+    let mut stanza = Stanza::default();
+    while let Some(line) = lines.next().map_err(|e| e.to_string())? {
+        if line.is_empty() {
+            packages.extend(std::mem::take(&mut stanza).package());
+            if packages.len() > PACKAGES {
+                return Err(format!("it lists more than {PACKAGES} packages"));
+            }
+        } else if let Some(value) = field(line, "Package") {
+            stanza.name = token(value);
+        } else if let Some(value) = field(line, "Version") {
+            stanza.version = token(value);
+        } else if let Some(value) = field(line, "Status") {
+            let state = value.trim_ascii().rsplit(|&b| b == b' ').next().unwrap_or_default();
+            stanza.absent = matches!(state, b"not-installed" | b"config-files");
+        }
+    }
+    packages.extend(stanza.package());
+    if packages.is_empty() && lines.overlong > 0 {
+        return Err("its lines are too long".to_owned());
+    }
+    Ok(Fact::Dpkg { packages })
+}
+
+#[derive(Default)]
+struct Stanza {
+    name: Option<String>,
+    version: Option<String>,
+    absent: bool,
+}
+
+impl Stanza {
+    fn package(self) -> Option<DpkgPackage> {
+        let version = self.version;
+        self.name.filter(|_| !self.absent).map(|name| DpkgPackage { name, version })
+    }
+}
+
+/// `info/libc6:amd64.list`: one absolute path a line, directories too.
+pub fn list(path: &ImagePath, body: &mut dyn Body) -> Result<Fact, String> {
+    owned(path, b".list", body, |line| line)
+}
+
+/// `status.d/libc6.md5sums`: sum, two spaces, path from the root.
+pub fn sums(path: &ImagePath, body: &mut dyn Body) -> Result<Fact, String> {
+    owned(path, b".md5sums", body, |line| {
+        line.iter().position(|&b| b == b' ').map_or(&[][..], |cut| line[cut..].trim_ascii_start())
+    })
+}
+
+fn owned(
+    path: &ImagePath,
+    suffix: &[u8],
+    body: &mut dyn Body,
+    path_of: impl Fn(&[u8]) -> &[u8],
+) -> Result<Fact, String> {
+    let stem = path.file_name().strip_suffix(suffix).unwrap_or(path.file_name());
+    let name = stem.split(|&b| b == b':').next().unwrap_or_default();
+    let package = token(name).ok_or("its name is not the name of a package")?;
+    let mut lines = Lines::new(body);
+    let mut files = Files::default();
+    while let Some(line) = lines.next().map_err(|e| e.to_string())? {
+        files.add(&ImagePath::new(path_of(line)));
+    }
+    let overlong = lines.overlong;
+    Ok(Fact::DpkgFiles { package, files: files.finish(overlong) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::hash;
+    use super::*;
+    use crate::stream::{Plain, Stream};
+
+    fn read_status(text: &str) -> Vec<String> {
+        let fact = status(&mut Stream::new(Plain(text.as_bytes()), None)).unwrap();
+        let Fact::Dpkg { packages } = fact else { panic!("{fact:?}") };
+        packages.iter().map(|p| format!("{} {}", p.name, p.version.as_deref().unwrap_or("-"))).collect()
+    }
+
+    #[test]
+    fn installed_packages_alone_count() {
+        let text = "Package: aardvark-dns\nStatus: install ok installed\nPriority: optional\nSection: net\n\
+                    Installed-Size: 2438\nArchitecture: amd64\nVersion: 1.4.0-3\nDescription: Container-focused DNS\n \
+                    Package: not-this\n\n\
+                    Package: gone\nStatus: deinstall ok config-files\nVersion: 1\n\n\
+                    Package: half\nStatus: install ok half-configured\nVersion: 1:2.0~rc1+b1\n";
+        assert_eq!(read_status(text), ["aardvark-dns 1.4.0-3", "half 1:2.0~rc1+b1"]);
+        assert_eq!(read_status("Package: libc6\nVersion: 2.36-9+deb12u10\n"), ["libc6 2.36-9+deb12u10"]);
+        assert!(read_status("\n\nVersion: 1\n\n").is_empty());
+    }
+
+    #[test]
+    fn lists_name_their_package_in_the_file_name() {
+        let list_path = ImagePath::new("var/lib/dpkg/info/libc6:amd64.list");
+        let mut body = Stream::new(Plain(&b"/.\n/lib\n/lib/libc.so.6\n"[..]), None);
+        let mut hashes = vec![hash(b"lib"), hash(b"lib/libc.so.6")];
+        hashes.sort_unstable();
+        let files = Files { hashes, skipped: 0 };
+        assert_eq!(list(&list_path, &mut body), Ok(Fact::DpkgFiles { package: "libc6".into(), files }));
+
+        let sums_path = ImagePath::new("var/lib/dpkg/status.d/zlib1g.md5sums");
+        let text = b"e1d2e3f4a5b6c7d8e9f0a1b2c3d4e5f6  usr/lib/x86_64-linux-gnu/libz.so.1.2.13\n";
+        let files = Files { hashes: vec![hash(b"usr/lib/x86_64-linux-gnu/libz.so.1.2.13")], skipped: 0 };
+        let mut body = Stream::new(Plain(&text[..]), None);
+        assert_eq!(sums(&sums_path, &mut body), Ok(Fact::DpkgFiles { package: "zlib1g".into(), files }));
+    }
+}

@@ -1,0 +1,191 @@
+//! Package metadata: which packages are installed, who owns a file, which group of files a user would call one
+//! thing.
+//!
+//! [`wants`] picks metadata files by path, [`read`] turns each into a small [`Fact`] while its layer flows by,
+//! and [`assemble`] joins the facts that survive the overlay into packages, components and owners.
+
+mod assemble;
+mod dpkg;
+mod lines;
+mod names;
+mod pip;
+mod place;
+mod torch;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::ImagePath;
+use crate::stream::Body;
+
+pub use assemble::{Inventory, Naming, NoNaming, assemble};
+pub use names::{normalise, same_component};
+
+/// Which metadata a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Probe {
+    /// `*.dist-info/METADATA`, `*.egg-info/PKG-INFO`, `*.egg-info`, `EGG-INFO/PKG-INFO`.
+    PythonMetadata,
+    /// `*.dist-info/RECORD`.
+    PythonRecord,
+    /// `var/lib/dpkg/status` and the stanzas of `status.d`.
+    DpkgStatus,
+    /// `var/lib/dpkg/info/*.list`.
+    DpkgList,
+    /// `var/lib/dpkg/status.d/*.md5sums`: the lists of images without a package manager.
+    DpkgSums,
+    /// `torch/version.py`.
+    TorchVersion,
+}
+
+/// What one metadata file says. Plain data, small: owned files are kept as hashes, see [`Files`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fact {
+    Python { name: String, version: Option<String> },
+    PythonFiles { files: Files },
+    Dpkg { packages: Vec<DpkgPackage> },
+    DpkgFiles { package: String, files: Files },
+    Torch { version: Option<String>, cuda: Option<String> },
+}
+
+/// A package of dpkg whose files are installed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DpkgPackage {
+    pub name: String,
+    pub version: Option<String>,
+}
+
+/// The files of a package: sorted FNV-1a hashes (64 bits) of their normalised paths from the image's root.
+/// torch alone lists 10,000 files and a distribution 100,000, which as text would be most of an image's facts. The
+/// hash is fixed by its definition, so that facts can be stored.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Files {
+    pub hashes: Vec<u64>,
+    /// Lines that were too long, or beyond the limit of a million files.
+    #[serde(default)]
+    pub skipped: u64,
+}
+
+impl Files {
+    const LIMIT: usize = 1_000_000;
+
+    fn add(&mut self, path: &ImagePath) {
+        if path.is_root() {
+        } else if self.hashes.len() < Self::LIMIT {
+            self.hashes.push(hash(path.as_bytes()));
+        } else {
+            self.skipped += 1;
+        }
+    }
+
+    fn finish(mut self, overlong: u64) -> Self {
+        self.hashes.sort_unstable();
+        self.hashes.dedup();
+        self.hashes.shrink_to_fit();
+        self.skipped += overlong;
+        self
+    }
+}
+
+/// FNV-1a, 64 bits.
+fn hash(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// Decides by path alone whether a regular file is metadata.
+pub fn wants(path: &ImagePath) -> Option<Probe> {
+    let bytes = path.as_bytes();
+    let (parent, name) = match bytes.iter().rposition(|&b| b == b'/') {
+        Some(cut) => (&bytes[..cut], &bytes[cut + 1..]),
+        None => (&b""[..], bytes),
+    };
+    match name {
+        b"METADATA" if parent.ends_with(b".dist-info") => Some(Probe::PythonMetadata),
+        b"RECORD" if parent.ends_with(b".dist-info") => Some(Probe::PythonRecord),
+        b"PKG-INFO" if parent.ends_with(b".egg-info") || parent.ends_with(b".egg/EGG-INFO") => {
+            Some(Probe::PythonMetadata)
+        }
+        b"version.py" if parent == b"torch" || parent.ends_with(b"/torch") => Some(Probe::TorchVersion),
+        b"status" if parent == b"var/lib/dpkg" => Some(Probe::DpkgStatus),
+        _ if name.ends_with(b".egg-info") => Some(Probe::PythonMetadata),
+        _ if parent == b"var/lib/dpkg/info" && name.ends_with(b".list") => Some(Probe::DpkgList),
+        _ if parent == b"var/lib/dpkg/status.d" && name.ends_with(b".md5sums") => Some(Probe::DpkgSums),
+        _ if parent == b"var/lib/dpkg/status.d" => Some(Probe::DpkgStatus),
+        _ => None,
+    }
+}
+
+/// Reads one metadata file. The error says why it tells nothing; the scan goes on without it.
+pub fn read(probe: &Probe, path: &ImagePath, body: &mut dyn Body) -> Result<Fact, String> {
+    match probe {
+        Probe::PythonMetadata => pip::metadata(body),
+        Probe::PythonRecord => pip::record(&path.parent().parent(), body),
+        Probe::DpkgStatus => dpkg::status(body),
+        Probe::DpkgList => dpkg::list(path, body),
+        Probe::DpkgSums => dpkg::sums(path, body),
+        Probe::TorchVersion => torch::version(body),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stream::{Plain, Stream};
+
+    fn probe(path: &str) -> Option<Probe> {
+        wants(&ImagePath::new(path))
+    }
+
+    #[test]
+    fn metadata_is_found_by_path() {
+        let site = "opt/v/lib/python3.11/site-packages";
+        assert_eq!(probe(&format!("{site}/torch-2.7.0.dist-info/METADATA")), Some(Probe::PythonMetadata));
+        assert_eq!(probe("torch-2.7.0.dist-info/RECORD"), Some(Probe::PythonRecord));
+        assert_eq!(probe(&format!("{site}/torch/version.py")), Some(Probe::TorchVersion));
+        assert_eq!(probe(&format!("{site}/pytorch/version.py")), None);
+        assert_eq!(probe("src/vllm/vllm.egg-info/PKG-INFO"), Some(Probe::PythonMetadata));
+        assert_eq!(probe("a/foo-1-py3.9.egg/EGG-INFO/PKG-INFO"), Some(Probe::PythonMetadata));
+        assert_eq!(probe("usr/lib/python3/dist-packages/six-1.16.0.egg-info"), Some(Probe::PythonMetadata));
+        assert_eq!(probe("var/lib/dpkg/status"), Some(Probe::DpkgStatus));
+        assert_eq!(probe("var/lib/dpkg/status.d/libc6"), Some(Probe::DpkgStatus));
+        assert_eq!(probe("var/lib/dpkg/status.d/libc6.md5sums"), Some(Probe::DpkgSums));
+        assert_eq!(probe("var/lib/dpkg/info/libc6:amd64.list"), Some(Probe::DpkgList));
+        assert_eq!(probe("var/lib/dpkg/info/libc6:amd64.postinst"), None);
+        assert_eq!(probe("METADATA"), None);
+        assert_eq!(probe(""), None);
+    }
+
+    #[test]
+    fn no_bytes_panic() {
+        let seeds: [&[u8]; 5] = [
+            b"Metadata-Version: 2.4\nName: a-b\nVersion: 1.0\n\nbody\n",
+            b"\"a,\"\"b\",sha256=x,1\r\n../../../bin/x,,\n/abs,,\n\n",
+            b"Package: libc6\nStatus: install ok installed\nVersion: 2.36\n\nPackage: x\n",
+            b"/.\n/usr\n/usr/lib/libx.so\n",
+            b"__version__ = '2.7.0+cu126'\ncuda: Optional[str] = '12.6'\n",
+        ];
+        let probes = [
+            Probe::PythonMetadata,
+            Probe::PythonRecord,
+            Probe::DpkgStatus,
+            Probe::DpkgList,
+            Probe::DpkgSums,
+            Probe::TorchVersion,
+        ];
+        let path = ImagePath::new("var/lib/dpkg/info/x.list");
+        for seed in seeds {
+            for at in 0..seed.len() {
+                for flip in [0u8, 0x01, 0x80, 0xff] {
+                    let mut bytes = seed.to_vec();
+                    bytes[at] ^= flip;
+                    if flip == 0 {
+                        bytes.truncate(at);
+                    }
+                    for probe in &probes {
+                        let _ = read(probe, &path, &mut Stream::new(Plain(&bytes[..]), None));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! One target judged: platform, driver, each component's code. VERDICTS, "From components to the image".
+
+use std::collections::BTreeMap;
+
+use super::words;
+use crate::catalog::Catalog;
+use crate::catalog::compat::Host;
+use crate::catalog::variants::{Choice, Context, WhenMissing};
+use crate::catalog::verdict::{self, Cause, Code, Counts, Judgement};
+use crate::model::{Container, CudaVersion, Evidence, EvidenceFile, GapEffect, Machine, Platform, Target, Verdict};
+use crate::report::Role;
+
+/// A file's word.
+pub struct FileCase<'a> {
+    pub file: &'a EvidenceFile,
+    pub judgement: Judgement,
+}
+
+/// A component's word for one target.
+pub struct ComponentCase<'a> {
+    /// Index into the evidence's components.
+    pub index: usize,
+    pub role: Role,
+    pub verdict: Verdict,
+    /// What decided it, and the file where it shows.
+    pub cause: ComponentCause,
+    pub worst: Option<&'a EvidenceFile>,
+    /// Worst first.
+    pub files: Vec<FileCase<'a>>,
+    pub counts: Counts,
+    /// A variant was taken that is not the wanted one, and the like.
+    pub note: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ComponentCause {
+    Code(Cause),
+    /// Of several variants none is for this image.
+    NoVariant { wanted: String, cpu: bool },
+    /// Which variant is loaded cannot be told.
+    VariantUnknown(String),
+}
+
+/// Something about the target that no component's code decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostProblem {
+    pub rule: &'static str,
+    pub verdict: Verdict,
+    pub message: String,
+    pub help: String,
+    pub because: String,
+    pub path: Option<crate::model::ImagePath>,
+}
+
+/// One target judged.
+pub struct TargetCase<'a> {
+    pub target: &'a Target,
+    pub evidence: &'a Evidence,
+    pub host: Host,
+    pub components: Vec<ComponentCase<'a>>,
+    pub problems: Vec<HostProblem>,
+    pub verdict: Verdict,
+    pub why: String,
+}
+
+/// Judges one target on the evidence of its platform.
+pub fn judge<'a>(
+    target: &'a Target,
+    evidence: &'a [Evidence],
+    roles: &[Vec<Role>],
+    catalog: &Catalog,
+    allow_gaps: bool,
+) -> Option<TargetCase<'a>> {
+    let serves = |e: &Evidence| {
+        let image = e.image.platform.as_ref();
+        target.platforms.is_empty() || image.is_none_or(|i| target.platforms.iter().any(|p| i.serves(p)))
+    };
+    let chosen = evidence.iter().position(serves).unwrap_or(0);
+    let found = evidence.get(chosen)?;
+    let host = host(target, found, catalog);
+    let mut components: Vec<ComponentCase<'a>> = Vec::new();
+    for (index, role) in roles.get(chosen)?.iter().enumerate() {
+        if let Some(case) = component(index, *role, found, &host, catalog) {
+            components.push(case);
+        }
+    }
+    let mut problems = Vec::new();
+    problems.extend(wrong_platform(target, found, &components));
+    problems.extend(driver_window(target, catalog));
+    problems.extend(cuda_major(target, found, &components, catalog));
+    let mut case =
+        TargetCase { target, evidence: found, host, components, problems, verdict: Verdict::Ok, why: String::new() };
+    (case.verdict, case.why) = sum(&case, allow_gaps);
+    Some(case)
+}
+
+fn host(target: &Target, evidence: &Evidence, catalog: &Catalog) -> Host {
+    let set = |name: &str| evidence.image.config.var(name).is_some_and(|v| v == "1");
+    let driver = target.driver.as_ref().map(|d| d.lowest.clone());
+    Host {
+        capability: target.capability,
+        cuda: driver.as_ref().and_then(|d| catalog.drivers().native_cuda(d)),
+        jit: driver.as_ref().and_then(|d| catalog.drivers().ptx_isa(d)),
+        driver,
+        force_ptx: set("CUDA_FORCE_PTX_JIT"),
+        jit_disabled: set("CUDA_DISABLE_PTX_JIT") || set("CUDA_DISABLE_JIT"),
+    }
+}
+
+/// The files of a component that count, after choosing among variants.
+fn component<'a>(
+    index: usize,
+    role: Role,
+    evidence: &'a Evidence,
+    host: &Host,
+    catalog: &Catalog,
+) -> Option<ComponentCase<'a>> {
+    let component = &evidence.components[index];
+    let rows = catalog.components();
+    let mut files: Vec<&EvidenceFile> = evidence
+        .files
+        .iter()
+        .filter(|f| f.component == Some(index) && super::roles::counts(f, catalog) && !is_member(f))
+        .collect();
+    let mut note = None;
+    let mut cause = None;
+    if let Some(row) = rows.variant_of(&component.name, component.version.as_deref()) {
+        files.retain(|f| !row.is_other(&f.path));
+        let config = &evidence.image.config;
+        let cx = Context {
+            torch_cuda: torch_cuda(evidence),
+            override_value: row.override_env.as_deref().and_then(|name| config.var(name)),
+            capability: host.capability,
+        };
+        let variants: Vec<_> = files.iter().map(|f| &f.path).filter(|p| row.is_variant(p)).collect();
+        if !variants.is_empty() {
+            match row.choose(&variants, cx) {
+                Choice::Loaded { path, substitute } => {
+                    files.retain(|f| !row.is_variant(&f.path) || f.path == *path);
+                    note = substitute;
+                }
+                Choice::Missing { wanted, then } => {
+                    files.retain(|f| !row.is_variant(&f.path));
+                    cause = Some(ComponentCause::NoVariant { wanted, cpu: then == WhenMissing::Cpu });
+                }
+                // Without torch nothing says which is loaded: any that serves may be.
+                Choice::Unknown { why } => cause = Some(ComponentCause::VariantUnknown(why)),
+            }
+        }
+    }
+    // Damage without any device code says nothing about GPUs, unless the file stands alone or among GPU code.
+    let alone = evidence.files.len() == 1;
+    let among = files.iter().any(|f| f.facts.has_device_code()) || role == Role::Core;
+    files.retain(|f| f.facts.has_device_code() || alone || among);
+    let mut judged: Vec<FileCase<'a>> = Vec::new();
+    let mut loose: Vec<&EvidenceFile> = Vec::new();
+    for file in files {
+        if !file.facts.kind.is_elf() && file.facts.gaps.is_empty() {
+            loose.push(file);
+            continue;
+        }
+        let code = Code {
+            modules: &file.facts.modules,
+            union: rows.union(&file.path).is_some(),
+            incomplete: file.facts.gaps.iter().find(|g| g.effect == GapEffect::File).map(|g| g.why.clone()),
+        };
+        judged.extend(verdict::judge(&code, host).map(|judgement| FileCase { file, judgement }));
+    }
+    judged.extend(loose_code(&loose, host));
+    if let Some(ComponentCause::VariantUnknown(_)) = cause {
+        keep_best(&mut judged);
+    }
+    if judged.is_empty() && !matches!(cause, Some(ComponentCause::NoVariant { .. })) {
+        return None;
+    }
+    let mut words: Vec<Judgement> = judged.iter().map(|f| f.judgement.clone()).collect();
+    let worst = verdict::component(&mut words);
+    let mut counts = Counts::default();
+    for (file, word) in judged.iter_mut().zip(words) {
+        counts.add(word.counts);
+        file.judgement = word;
+    }
+    let worst_file = worst.map(|i| judged[i].file);
+    let (mut word, decided) = match worst {
+        Some(i) => (judged[i].judgement.verdict, ComponentCause::Code(judged[i].judgement.cause.clone())),
+        None => (Verdict::Ok, ComponentCause::Code(Cause::Fits)),
+    };
+    let mut decided = decided;
+    match cause {
+        Some(missing @ ComponentCause::NoVariant { cpu, .. }) => {
+            word = word.min(if cpu { Verdict::Cpu } else { Verdict::Fail });
+            decided = missing;
+        }
+        Some(ComponentCause::VariantUnknown(why)) => note = Some(why),
+        _ => {}
+    }
+    judged.sort_by(|a, b| (a.judgement.verdict, &a.file.path).cmp(&(b.judgement.verdict, &b.file.path)));
+    Some(ComponentCase { index, role, verdict: word, cause: decided, worst: worst_file, files: judged, counts, note })
+}
+
+/// A component with its files and no judgement: for what does not depend on a target.
+pub fn bare<'a>(index: usize, role: Role, evidence: &'a Evidence, catalog: &Catalog) -> ComponentCase<'a> {
+    let files = evidence.files.iter().filter(|f| f.component == Some(index) && super::roles::counts(f, catalog));
+    let judgement = Judgement { verdict: Verdict::Ok, cause: Cause::Fits, counts: Counts::default(), special: false };
+    ComponentCase {
+        index,
+        role,
+        verdict: Verdict::Ok,
+        cause: ComponentCause::Code(Cause::Fits),
+        worst: None,
+        files: files.map(|file| FileCase { file, judgement: judgement.clone() }).collect(),
+        counts: Counts::default(),
+        note: None,
+    }
+}
+
+/// Members of archives that lie in the image are not installed.
+fn is_member(file: &EvidenceFile) -> bool {
+    file.path.as_bytes().contains(&b'!')
+}
+
+/// Loose cubins, fatbins and PTX files are picked by name by whatever loads them: judged by their union.
+fn loose_code<'a>(files: &[&'a EvidenceFile], host: &Host) -> Option<FileCase<'a>> {
+    let first = *files.first()?;
+    let modules: Vec<_> = files.iter().flat_map(|f| f.facts.modules.iter().cloned()).collect();
+    let union = files.len() > 1 || modules.iter().all(|m| m.container == Container::Cubin);
+    let judgement = verdict::judge(&Code { modules: &modules, union, incomplete: None }, host)?;
+    Some(FileCase { file: first, judgement })
+}
+
+/// Of variants that cannot be told apart, the one that serves best speaks.
+fn keep_best(judged: &mut Vec<FileCase<'_>>) {
+    if let Some(best) = (0..judged.len()).max_by_key(|&i| judged[i].judgement.verdict) {
+        judged.swap(0, best);
+        judged.truncate(1);
+    }
+}
+
+/// `torch.version.cuda`.
+fn torch_cuda(evidence: &Evidence) -> Option<CudaVersion> {
+    evidence.framework_cuda.iter().find(|(name, _)| name == "torch").and_then(|(_, v)| v.parse().ok())
+}
+
+fn wrong_platform(target: &Target, evidence: &Evidence, components: &[ComponentCase<'_>]) -> Option<HostProblem> {
+    let image = evidence.image.platform.as_ref();
+    let problem = |what: String, path| {
+        Some(HostProblem {
+            rule: "wrong-platform",
+            verdict: Verdict::Fail,
+            message: what,
+            help: "build or pull the image for the platform of the target's hosts".to_owned(),
+            because: target.because.clone(),
+            path,
+        })
+    };
+    let hosts = || target.platforms.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+    if let Some(image) = image
+        && !target.platforms.is_empty()
+        && !target.platforms.iter().any(|p| image.serves(p))
+    {
+        return problem(format!("the image is for {image}, {} hosts are {}: exec format error", target.gpu, hosts()), None);
+    }
+    // What the config says and what the files are can differ.
+    let runs_on: Vec<&Platform> =
+        if target.platforms.is_empty() { image.into_iter().collect() } else { target.platforms.iter().collect() };
+    let core = components.iter().filter(|c| c.role == Role::Core).flat_map(|c| &c.files);
+    let entrypoint = entrypoint_file(evidence);
+    for file in core.map(|f| f.file).chain(entrypoint) {
+        let Some(machine) = file.facts.elf.as_ref().and_then(|e| Machine(e.machine).platform()) else { continue };
+        if !runs_on.is_empty() && !runs_on.iter().any(|p| p.architecture == machine) {
+            let hosts = runs_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
+            return problem(
+                format!("`{}` is for {machine}, the hosts are {hosts}: exec format error", file.path),
+                Some(file.path.clone()),
+            );
+        }
+    }
+    None
+}
+
+/// The program that starts first, if it is an ELF file named by an absolute path.
+fn entrypoint_file(evidence: &Evidence) -> Option<&EvidenceFile> {
+    let config = &evidence.image.config;
+    let program = config.entrypoint.first().or(config.cmd.first()).filter(|p| p.starts_with('/'))?;
+    let path = crate::model::ImagePath::new(program);
+    let path = evidence.links.iter().find(|(l, _)| *l == path).map_or(&path, |(_, to)| to);
+    evidence.files.iter().find(|f| f.path == *path)
+}
+
+/// Drivers that do not know the GPU: too old for it, or of a branch that dropped it.
+fn driver_window(target: &Target, catalog: &Catalog) -> Option<HostProblem> {
+    let driver = &target.driver.as_ref()?.lowest;
+    let window = catalog.drivers().window(target.capability)?;
+    let early = window.first_driver.filter(|first| driver.branch() < *first);
+    let late = window.last_driver.filter(|last| driver.branch() > *last);
+    let (what, help) = match (early, late) {
+        (Some(first), _) => {
+            (format!("driver {driver} does not know {}: the first that does is R{first}", target.gpu), format!("use a driver of R{first} or newer on these hosts"))
+        }
+        (_, Some(last)) => {
+            (format!("driver {driver} no longer supports {}: the last that does is R{last}", target.gpu), format!("stay on R{last} on these hosts"))
+        }
+        _ => return None,
+    };
+    let verdict = if window.verified { Verdict::Fail } else { Verdict::Warn };
+    Some(HostProblem { rule: "driver-does-not-know-gpu", verdict, message: what, help, because: window.because.clone(), path: None })
+}
+
+/// The CUDA runtime of a core component needs a driver of its major's floor or newer.
+fn cuda_major(
+    target: &Target,
+    evidence: &Evidence,
+    components: &[ComponentCase<'_>],
+    catalog: &Catalog,
+) -> Option<HostProblem> {
+    let driver = &target.driver.as_ref()?.lowest;
+    let (major, cause, path) = required_major(evidence, components)?;
+    let floor = catalog.toolkits().driver_floor(major)?;
+    if *driver >= floor.driver || (driver.is_branch() && driver.branch() == floor.driver.branch()) {
+        return None;
+    }
+    let compat = evidence.files.iter().find(|f| {
+        let text = f.path.to_string();
+        text.contains("/compat") && f.path.file_name_lossy().starts_with("libcuda.so")
+    });
+    let verdict = if compat.is_some() { Verdict::Warn } else { Verdict::Fail };
+    let unless = match compat {
+        Some(file) => format!(", unless the forward-compat library `{}` is used", file.path),
+        None => String::new(),
+    };
+    Some(HostProblem {
+        rule: "driver-too-old-for-cuda",
+        verdict,
+        message: format!(
+            "{cause} needs driver {} or newer, {} has {driver}: \"CUDA driver version is insufficient for CUDA runtime \
+             version\" (35){unless}",
+            floor.driver, target.name
+        ),
+        help: format!("use a driver of {} or newer, or a build for an older CUDA major", floor.driver),
+        because: floor.because.clone(),
+        path,
+    })
+}
+
+/// Libraries whose SONAME ends in the CUDA major they belong to.
+const MAJOR_IN_NAME: [&str; 5] = ["libcudart.so.", "libcublas.so.", "libcublasLt.so.", "libnvrtc.so.", "libnvJitLink.so."];
+
+/// The highest CUDA major that the core components use, with who asks for it.
+pub fn required_major(
+    evidence: &Evidence,
+    components: &[ComponentCase<'_>],
+) -> Option<(u16, String, Option<crate::model::ImagePath>)> {
+    let mut found: BTreeMap<u16, (String, Option<crate::model::ImagePath>)> = BTreeMap::new();
+    for case in components.iter().filter(|c| c.role == Role::Core) {
+        let component = &evidence.components[case.index];
+        let label = words::component(component);
+        let said = evidence.framework_cuda.iter().find(|(n, _)| crate::inventory::same_component(n, &component.name));
+        if let Some((_, cuda)) = said
+            && let Ok(cuda) = cuda.parse::<CudaVersion>()
+        {
+            found.entry(cuda.major).or_insert_with(|| (format!("{label} (built for CUDA {cuda})"), None));
+        }
+        for file in &case.files {
+            for needed in file.file.facts.elf.iter().flat_map(|e| &e.needed) {
+                let major = MAJOR_IN_NAME.iter().find_map(|n| needed.strip_prefix(n)?.split('.').next()?.parse().ok());
+                if let Some(major) = major {
+                    let who = || (format!("{label} (links {needed})"), Some(file.file.path.clone()));
+                    found.entry(major).or_insert_with(who);
+                }
+            }
+        }
+    }
+    found.into_iter().next_back().map(|(major, (cause, path))| (major, cause, path))
+}
+
+/// The target's word: the worst that counts, and its one line.
+fn sum(case: &TargetCase<'_>, allow_gaps: bool) -> (Verdict, String) {
+    let mut words: Vec<(Verdict, u8, String)> = Vec::new();
+    let unread = case.evidence.gaps.iter().find(|g| g.effect == GapEffect::Image);
+    if let Some(gap) = unread.filter(|_| !allow_gaps) {
+        return (Verdict::Unknown, format!("the image could not be read whole: {}", words::gap(gap)));
+    }
+    for problem in &case.problems {
+        words.push((problem.verdict, 0, problem.message.clone()));
+    }
+    for component in &case.components {
+        let (verdict, order) = match component.role {
+            Role::Core => (component.verdict, 1),
+            Role::Optional => (component.verdict.max(Verdict::Warn), 2),
+            Role::Idle => continue,
+        };
+        words.push((verdict, order, words::why(case, component)));
+    }
+    words.sort_by_key(|(verdict, order, _)| (*verdict, *order));
+    match words.into_iter().next() {
+        Some((verdict, _, why)) => (verdict, why),
+        None => (Verdict::Ok, words::nothing(case.evidence)),
+    }
+}

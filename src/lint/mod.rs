@@ -1,0 +1,70 @@
+//! Rules: what is said of judged targets. Rules read evidence and never open a file.
+
+mod case;
+mod findings;
+mod report;
+mod roles;
+mod rules;
+mod words;
+
+pub use case::{ComponentCase, ComponentCause, FileCase, HostProblem, TargetCase, required_major};
+pub use rules::{RULES, Rule};
+pub use words::{component as component_label, gpu as gpu_label};
+
+use crate::catalog::Catalog;
+use crate::config::Fleet;
+use crate::model::{Evidence, GapEffect, Severity, Verdict};
+use crate::report::Report;
+
+/// How to judge.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct JudgeOptions {
+    /// Judge what was read even where something was not.
+    pub allow_gaps: bool,
+}
+
+/// When findings make the run fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum FailOn {
+    #[default]
+    Error,
+    Warning,
+    Note,
+    Never,
+}
+
+/// Judges the evidence of an image (one per platform) against a fleet.
+pub fn judge(evidence: &[Evidence], fleet: &Fleet, catalog: &Catalog, options: &JudgeOptions) -> Report {
+    let roles: Vec<_> = evidence.iter().map(|e| roles::roles(e, catalog, &fleet.required_components)).collect();
+    let cases: Vec<TargetCase<'_>> = fleet
+        .targets
+        .iter()
+        .filter_map(|t| case::judge(t, evidence, &roles, catalog, options.allow_gaps))
+        .collect();
+    let plan = crate::plan::plan(&cases, catalog);
+    let findings = findings::all(&cases, evidence, fleet, &plan, options.allow_gaps);
+    report::build(evidence, &cases, findings, plan, &roles, catalog, options.allow_gaps)
+}
+
+/// The report of single files, without image and targets.
+pub fn inspect(evidence: &[Evidence], catalog: &Catalog) -> Report {
+    report::of_files(evidence, catalog)
+}
+
+/// The run's exit status: 0 clean, 1 findings at or above `fail_on`, 2 the question could not be answered.
+pub fn exit_code(report: &Report, fail_on: FailOn, allow_gaps: bool) -> u8 {
+    if !allow_gaps {
+        let unread = report.gaps.iter().any(|g| g.effect == GapEffect::Image);
+        let undecided = report.targets.iter().flatten().any(|t| t.required && t.verdict == Verdict::Unknown);
+        if unread || undecided {
+            return 2;
+        }
+    }
+    let least = match fail_on {
+        FailOn::Error => Severity::Error,
+        FailOn::Warning => Severity::Warning,
+        FailOn::Note => Severity::Note,
+        FailOn::Never => return 0,
+    };
+    u8::from(report.findings.iter().any(|f| f.severity >= least))
+}

@@ -1,0 +1,265 @@
+//! The finished report, from evidence and judged targets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::case::{ComponentCase, TargetCase, required_major};
+use super::words;
+use crate::catalog::Catalog;
+use crate::catalog::verdict::{Counts, GENERAL};
+use crate::model::{
+    Container, Digest, Evidence, EvidenceFile, Finding, Form, Gap, GapEffect, Machine, SmArch, Verdict, escape,
+};
+use crate::report::{
+    ArchRow, CatalogId, ComponentReport, DeviceCode, FileVerdict, ImageReport, Library, MinDriver, ModuleCounts, Need,
+    Plan, Report, Role, StatsReport, TargetReport, Tool, arch_of,
+};
+
+/// Version of the JSON schema.
+const SCHEMA: u32 = 1;
+
+pub fn build(
+    evidence: &[Evidence],
+    cases: &[TargetCase<'_>],
+    findings: Vec<Finding>,
+    plan: Plan,
+    roles: &[Vec<Role>],
+    catalog: &Catalog,
+    allow_gaps: bool,
+) -> Report {
+    let mut gaps: Vec<Gap> = evidence.iter().flat_map(|e| e.gaps.iter().cloned()).collect();
+    gaps.sort();
+    gaps.dedup();
+    let unread = gaps.iter().any(|g| g.effect == GapEffect::Image) && !allow_gaps;
+    let verdict = if cases.is_empty() {
+        if unread { Verdict::Unknown } else { Verdict::Ok }
+    } else {
+        cases.iter().filter(|c| c.target.required).map(|c| c.verdict).min().unwrap_or(Verdict::Ok)
+    };
+    let first = evidence.first();
+    let mut stats = crate::model::Stats::default();
+    for e in evidence {
+        stats.bytes_read += e.stats.bytes_read;
+        stats.files += e.stats.files;
+        stats.elfs += e.stats.elfs;
+    }
+    Report {
+        schema: SCHEMA,
+        tool: tool(catalog),
+        image: first.map(|e| image(e, verdict, roles.first().map_or(&[], Vec::as_slice), catalog)),
+        targets: Some(cases.iter().map(target).collect()),
+        device_code: unique(evidence.iter().flat_map(|e| device_code(e)).collect(), |d: &DeviceCode| d.path.clone()),
+        libraries: unique(evidence.iter().flat_map(|e| libraries(e)).collect(), |l: &Library| l.path.clone()),
+        packages: Some(evidence.iter().flat_map(|e| &e.packages).cloned().collect::<BTreeSet<_>>().into_iter().collect()),
+        findings,
+        waived: Vec::new(),
+        plan: (!cases.is_empty()).then_some(plan),
+        gaps,
+        stats: StatsReport { counts: stats, seconds: None },
+    }
+}
+
+/// The report of single files: no image, no targets.
+pub fn of_files(evidence: &[Evidence], catalog: &Catalog) -> Report {
+    let mut report = build(evidence, &[], Vec::new(), Plan::default(), &[], catalog, true);
+    report.image = None;
+    report.targets = None;
+    report.packages = None;
+    report
+}
+
+fn unique<T, K: Ord>(mut rows: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
+    rows.sort_by_key(|r| key(r));
+    rows
+}
+
+fn tool(catalog: &Catalog) -> Tool {
+    Tool {
+        name: env!("CARGO_PKG_NAME").to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        catalog: CatalogId { as_of: catalog.as_of().to_owned(), digest: catalog.digest() },
+    }
+}
+
+fn image(evidence: &Evidence, verdict: Verdict, roles: &[Role], catalog: &Catalog) -> ImageReport {
+    let mut layers = evidence.image.layers.clone();
+    for layer in &mut layers {
+        layer.created_by = layer.created_by.take().map(|c| escape(c.as_bytes()));
+    }
+    ImageReport {
+        reference: escape(evidence.image.reference.as_bytes()),
+        digest: evidence.image.digest,
+        platform: evidence.image.platform.clone(),
+        size: evidence.image.size,
+        verdict,
+        min_driver: min_driver(evidence, roles, catalog),
+        arch_list: arch_list(evidence),
+        layers,
+    }
+}
+
+/// The floor of the highest CUDA major that a core component uses.
+fn min_driver(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Option<MinDriver> {
+    let cores: Vec<ComponentCase<'_>> = roles
+        .iter()
+        .enumerate()
+        .filter(|(_, role)| **role == Role::Core)
+        .map(|(index, role)| super::case::bare(index, *role, evidence, catalog))
+        .collect();
+    let (major, cause, _) = required_major(evidence, &cores)?;
+    let floor = catalog.toolkits().driver_floor(major)?;
+    Some(MinDriver { version: floor.driver.to_string(), cause: format!("{cause}: the floor of CUDA {major}.x") })
+}
+
+/// What torch.cuda.get_arch_list() would print: the string torch carries; where that file is not there, what every
+/// general module of its kernels has.
+fn arch_list(evidence: &Evidence) -> Option<Vec<String>> {
+    let is_torch = |f: &&EvidenceFile| {
+        f.component.is_some_and(|c| crate::inventory::same_component(&evidence.components[c].name, "torch"))
+    };
+    if let Some(flags) = evidence.files.iter().filter(is_torch).find_map(|f| f.facts.arch_flags.as_ref()) {
+        return Some(flags.split(' ').map(str::to_owned).collect());
+    }
+    let kernels = evidence.files.iter().filter(is_torch).find(|f| f.path.file_name() == b"libtorch_cuda.so")?;
+    let mut common: Option<BTreeSet<(bool, SmArch)>> = None;
+    for module in kernels.facts.modules.iter().filter(|m| !m.relocatable) {
+        let archs: BTreeSet<(bool, SmArch)> = module
+            .items
+            .iter()
+            .filter(|i| matches!(i.item.form, Form::Sass | Form::Ptx))
+            .map(|i| (i.item.form == Form::Ptx, i.item.arch))
+            .collect();
+        if archs.len() >= GENERAL {
+            common = Some(match common {
+                Some(before) => before.intersection(&archs).copied().collect(),
+                None => archs,
+            });
+        }
+    }
+    let name = |(ptx, arch): &(bool, SmArch)| match ptx {
+        true => arch.to_string().replace("sm_", "compute_"),
+        false => arch.to_string(),
+    };
+    common.map(|c| c.iter().map(name).collect())
+}
+
+fn target(case: &TargetCase<'_>) -> TargetReport {
+    let mut components: Vec<ComponentReport> = case.components.iter().map(|c| component(case, c)).collect();
+    components.sort_by(|a, b| (a.role, a.verdict, &a.name, &a.files).cmp(&(b.role, b.verdict, &b.name, &b.files)));
+    TargetReport {
+        name: case.target.name.clone(),
+        gpu: case.target.gpu.clone(),
+        arch: arch_of(case.target.capability),
+        driver: case.target.driver.as_ref().map(ToString::to_string),
+        verdict: case.verdict,
+        why: case.why.clone(),
+        required: case.target.required,
+        platform: case.evidence.image.platform.clone(),
+        components,
+    }
+}
+
+fn component(case: &TargetCase<'_>, c: &ComponentCase<'_>) -> ComponentReport {
+    let info = &case.evidence.components[c.index];
+    let mut files: Vec<_> = c.files.iter().map(|f| f.file.path.clone()).collect();
+    files.sort();
+    ComponentReport {
+        name: escape(info.name.as_bytes()),
+        version: info.version.as_ref().map(|v| escape(v.as_bytes())),
+        role: c.role,
+        verdict: c.verdict,
+        why: words::reason(case.target, c),
+        files,
+        modules: counts(c.counts),
+        by_file: c
+            .files
+            .iter()
+            .map(|f| FileVerdict {
+                path: f.file.path.clone(),
+                verdict: f.judgement.verdict,
+                why: words::file_reason(case.target, f),
+                modules: counts(f.judgement.counts),
+            })
+            .collect(),
+    }
+}
+
+fn counts(c: Counts) -> ModuleCounts {
+    ModuleCounts { total: c.total, native: c.native, compatible: c.compatible, jit: c.jit, missing: c.missing }
+}
+
+fn component_name(evidence: &Evidence, file: &EvidenceFile) -> Option<String> {
+    file.component.map(|c| escape(evidence.components[c].name.as_bytes()))
+}
+
+fn device_code(evidence: &Evidence) -> Vec<DeviceCode> {
+    let with_code = evidence.files.iter().filter(|f| f.facts.has_device_code());
+    with_code
+        .map(|file| {
+            // Rows differ by what a driver's choice depends on.
+            let mut rows: BTreeMap<(SmArch, Form, Container, bool, String), ArchRow> = BTreeMap::new();
+            for module in &file.facts.modules {
+                for count in &module.items {
+                    let item = count.item;
+                    let rest = format!("{:?} {:?} {:?} {}", item.packing, item.isa, item.toolkit, item.kind);
+                    let key = (item.arch, item.form, module.container, module.relocatable, rest);
+                    let row = rows.entry(key).or_insert_with(|| ArchRow {
+                        arch: item.arch,
+                        form: item.form,
+                        container: module.container,
+                        entries: 0,
+                        bytes: 0,
+                        packing: item.packing,
+                        relocatable: module.relocatable,
+                        isa: item.isa,
+                        toolkit: item.toolkit,
+                        kind: (item.form == Form::Unknown).then_some(item.kind),
+                    });
+                    row.entries += count.entries;
+                    row.bytes += count.bytes;
+                }
+            }
+            let archs: Vec<ArchRow> = rows.into_values().collect();
+            DeviceCode {
+                path: file.path.clone(),
+                layer: layer(evidence, file),
+                component: component_name(evidence, file),
+                format: file.facts.kind,
+                modules: file.facts.modules.iter().map(|m| m.count).sum(),
+                bytes: archs.iter().map(|a| a.bytes).sum(),
+                archs,
+            }
+        })
+        .collect()
+}
+
+fn layer(evidence: &Evidence, file: &EvidenceFile) -> Option<Digest> {
+    evidence.image.layers.get(file.layer?)?.digest
+}
+
+fn libraries(evidence: &Evidence) -> Vec<Library> {
+    let text = |t: &Option<String>| t.as_ref().map(|t| escape(t.as_bytes()));
+    evidence
+        .files
+        .iter()
+        .filter(|f| f.facts.kind.is_elf())
+        .map(|file| {
+            let elf = file.facts.elf.as_ref();
+            Library {
+                path: file.path.clone(),
+                kind: file.facts.kind,
+                machine: elf.map(|e| {
+                    Machine(e.machine).platform().map_or_else(|| format!("e_machine {}", e.machine), str::to_owned)
+                }),
+                soname: elf.and_then(|e| text(&e.soname)),
+                component: component_name(evidence, file),
+                rpath: elf.and_then(|e| text(&e.rpath)),
+                runpath: elf.and_then(|e| text(&e.runpath)),
+                needs: elf
+                    .iter()
+                    .flat_map(|e| &e.needed)
+                    .map(|n| Need { soname: escape(n.as_bytes()) })
+                    .collect(),
+            }
+        })
+        .collect()
+}

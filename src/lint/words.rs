@@ -1,0 +1,154 @@
+//! What is said to people: one line per cause, with the words of CUDA's own errors.
+
+use super::case::{ComponentCase, ComponentCause, FileCase, TargetCase};
+use crate::catalog::compat::Block;
+use crate::catalog::verdict::{Cause, summary};
+use crate::model::{Component, Evidence, Gap, Target, Verdict, escape};
+
+/// "torch 2.7.0+cu126".
+pub fn component(component: &Component) -> String {
+    let name = escape(component.name.as_bytes());
+    match &component.version {
+        Some(version) => format!("{name} {}", escape(version.as_bytes())),
+        None => name,
+    }
+}
+
+/// "RTX 5090 (12.0)".
+pub fn gpu(target: &Target) -> String {
+    let capability = target.capability.to_string();
+    let bare = target.gpu.starts_with("sm_") || target.gpu == capability;
+    if bare { target.gpu.clone() } else { format!("{} ({capability})", target.gpu) }
+}
+
+/// "layer sha256:0123456789ab: what".
+pub fn gap(gap: &Gap) -> String {
+    let mut out = String::new();
+    if let Some(path) = &gap.path {
+        out.push_str(&format!("{path}: "));
+    } else if let Some(layer) = &gap.layer {
+        out.push_str(&format!("layer {}: ", layer.short()));
+    }
+    out.push_str(&escape(gap.why.as_bytes()));
+    out
+}
+
+pub fn nothing(evidence: &Evidence) -> String {
+    if evidence.files.iter().any(|f| f.facts.has_device_code()) {
+        "no GPU code that anything would load".to_owned()
+    } else {
+        "no GPU code".to_owned()
+    }
+}
+
+/// The one line for a component on a target, with its name.
+pub fn why(case: &TargetCase<'_>, component: &ComponentCase<'_>) -> String {
+    let name = self::component(&case.evidence.components[component.index]);
+    format!("{name}: {}", reason(case.target, component))
+}
+
+/// The same without the name.
+pub fn reason(target: &Target, component: &ComponentCase<'_>) -> String {
+    match &component.cause {
+        ComponentCause::NoVariant { wanted, cpu } => {
+            let then = if *cpu { "the CPU library is loaded instead" } else { "nothing is loaded" };
+            format!("none of its variants is for this image ({}): {then}", escape(wanted.as_bytes()))
+        }
+        ComponentCause::VariantUnknown(why) => why.clone(),
+        ComponentCause::Code(cause) => {
+            let file = component.files.iter().find(|f| Some(f.file.path.as_bytes()) == component.worst.map(|w| w.path.as_bytes()));
+            cause_text(cause, target, file)
+        }
+    }
+}
+
+/// Why a file got its word.
+pub fn file_reason(target: &Target, file: &FileCase<'_>) -> String {
+    cause_text(&file.judgement.cause, target, Some(file))
+}
+
+fn cause_text(cause: &Cause, target: &Target, file: Option<&FileCase<'_>>) -> String {
+    let has = || file.map_or(String::new(), |f| format!(": it has {}", summary(&f.file.facts.modules)));
+    let cc = target.capability;
+    match cause {
+        Cause::Fits => match file.map(|f| f.judgement.counts) {
+            Some(c) if c.compatible == 0 && c.native > 0 => format!("machine code made for {cc}"),
+            _ => format!("machine code that {cc} runs"),
+        },
+        Cause::SpecialsElsewhere { missing, of } => {
+            format!("machine code that {cc} runs; {missing} of {of} modules are kernels for other chips")
+        }
+        Cause::SiblingServes => format!("made for other chips; another library of the package serves {cc}"),
+        Cause::MostlySpecial { missing, of } => {
+            format!("{missing} of {of} modules, half of its code or more, are for other chips than {cc}")
+        }
+        Cause::Jit { modules, of } => {
+            let driver = target.driver.as_ref().map_or(String::new(), |_| " by the driver".to_owned());
+            format!("{modules} of {of} modules have only PTX for {cc}, compiled{driver} at each cold start")
+        }
+        Cause::Uncertain(doubt) => doubt.text().to_owned(),
+        Cause::Partly { missing, of, block: None } => {
+            format!("{missing} of {of} modules have no device code for {cc}{}: \"no kernel image\" (209) when they are used", has())
+        }
+        Cause::Partly { missing, of, block: Some(block) } => {
+            format!("{missing} of {of} modules: {}", block_text(*block, target))
+        }
+        Cause::NoImage => format!("no device code for {cc}{}: \"no kernel image is available\" (209)", has()),
+        Cause::Refused(block) => block_text(*block, target),
+        Cause::NeedsLinker => "only code that a linker or compiler must finish at run time (LTO-IR, tile IR)".to_owned(),
+        Cause::Incomplete(why) => format!("its device code could not be listed whole: {why}"),
+    }
+}
+
+fn block_text(block: Block, target: &Target) -> String {
+    let driver = target.driver.as_ref().map_or("the driver".to_owned(), |d| format!("driver {d}"));
+    match block {
+        Block::PtxTooNew(isa) => format!(
+            "{}'s only code here is PTX {isa}, newer than {driver} compiles: \"PTX was compiled with an unsupported \
+             toolchain\" (222)",
+            target.capability
+        ),
+        Block::Compressed => format!(
+            "its code for {} is compressed with zstd, which {driver} cannot read (550.54.14 is the first that can): \
+             \"device kernel image is invalid\" (200)",
+            target.capability
+        ),
+        Block::JitDisabled => format!(
+            "only PTX for {}, and the image forbids compiling it (CUDA_DISABLE_PTX_JIT): \"PTX JIT compilation was \
+             disabled\" (223)",
+            target.capability
+        ),
+    }
+}
+
+/// Which rule speaks for a component's word; `None`: nothing to say.
+pub fn rule_of(component: &ComponentCase<'_>) -> Option<&'static str> {
+    Some(match &component.cause {
+        ComponentCause::NoVariant { .. } | ComponentCause::VariantUnknown(_) => "no-variant-for-image",
+        ComponentCause::Code(cause) => match cause {
+            Cause::NoImage | Cause::Partly { block: None, .. } => "no-device-code-for-target",
+            Cause::Refused(b) | Cause::Partly { block: Some(b), .. } => match b {
+                Block::PtxTooNew(_) => "ptx-too-new-for-driver",
+                Block::Compressed => "compressed-code-needs-newer-driver",
+                Block::JitDisabled => "jit-disabled",
+            },
+            Cause::MostlySpecial { .. } => "code-mostly-for-other-targets",
+            Cause::SpecialsElsewhere { .. } | Cause::SiblingServes => "special-code-for-other-targets",
+            Cause::Jit { .. } => "jit-at-start",
+            Cause::Uncertain(_) => "device-code-may-not-load",
+            Cause::NeedsLinker => "needs-runtime-linker",
+            Cause::Incomplete(_) => "device-code-not-readable",
+            Cause::Fits => return None,
+        },
+    })
+}
+
+/// What a component's word weighs in its image.
+pub fn weighed(component: &ComponentCase<'_>) -> Verdict {
+    use crate::report::Role;
+    match component.role {
+        Role::Core => component.verdict,
+        Role::Optional => component.verdict.max(Verdict::Warn),
+        Role::Idle => Verdict::Ok,
+    }
+}

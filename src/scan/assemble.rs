@@ -1,0 +1,103 @@
+//! Layers merged, packages assembled: evidence.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::layer::{self, LayerRead};
+use super::probe::Payload;
+use crate::catalog::Catalog;
+use crate::image::Image;
+use crate::image::overlay::Tree;
+use crate::inventory;
+use crate::model::{
+    Digest, Evidence, EvidenceFile, FileFacts, Gap, ImageFacts, ImagePath, LayerSummary, Stats,
+};
+
+/// Version of the evidence format.
+const SCHEMA: u32 = 1;
+
+/// Merges what was read of an image's layers.
+pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Evidence {
+    let mut stats = Stats::default();
+    let mut gaps: Vec<Gap> = Vec::new();
+    let mut summaries = Vec::new();
+    let mut tree: Tree<Payload> = Tree::new();
+    let digests: Vec<Option<Digest>> = image.layers.iter().map(|l| l.digest).collect();
+    for (index, (layer, mut read)) in image.layers.iter().zip(layers).enumerate() {
+        stats.bytes_read += read.unpacked;
+        stats.files += read.files;
+        stats.elfs += read.elfs;
+        let name = layer.digest.or(read.diff_id);
+        for (path, why) in tree.apply(index, std::mem::take(&mut read.entries)) {
+            read.gaps.push(Gap::note(path, why));
+        }
+        layer::label(&mut read.gaps, name);
+        gaps.append(&mut read.gaps);
+        summaries.push(LayerSummary {
+            digest: layer.digest,
+            diff_id: layer.diff_id.or(read.diff_id),
+            size: layer.size.unwrap_or(read.stored),
+            created_by: layer.created_by.clone(),
+        });
+    }
+    let mut files = Vec::new();
+    let mut facts = Vec::new();
+    for found in tree.files() {
+        let Some(carried) = found.file else { continue };
+        let mut add = |path: ImagePath, facts: &Arc<FileFacts>| {
+            for gap in &facts.gaps {
+                let digest = digests.get(found.layer).copied().flatten();
+                gaps.push(Gap { path: Some(path.clone()), layer: digest, ..gap.clone() });
+            }
+            files.push(EvidenceFile { path, layer: Some(found.layer), facts: facts.clone(), component: None });
+        };
+        if let Some(facts) = &carried.facts {
+            add(found.path.clone(), facts);
+        }
+        for (path, facts) in &carried.members {
+            add(path.clone(), facts);
+        }
+        if let Some(fact) = &carried.package {
+            facts.push((found.path, fact.clone()));
+        }
+    }
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    let wanted: BTreeMap<&ImagePath, ()> = files.iter().map(|f| (&f.path, ())).collect();
+    let links = tree.file_links().into_iter().filter(|(_, to)| wanted.contains_key(to)).collect();
+    let rows: Vec<(ImagePath, &inventory::Fact)> = facts.iter().map(|(p, f)| (p.clone(), &**f)).collect();
+    let paths: Vec<ImagePath> = files.iter().map(|f| f.path.clone()).collect();
+    let inventory = inventory::assemble(&rows, &paths, &KnobNames(Catalog::embedded()));
+    for (file, owner) in files.iter_mut().zip(&inventory.owner) {
+        file.component = *owner;
+    }
+    gaps.extend(inventory.gaps);
+    gaps.sort();
+    gaps.dedup();
+    Evidence {
+        schema: SCHEMA,
+        image: ImageFacts {
+            reference: reference.to_owned(),
+            digest: image.digest,
+            platform: image.platform,
+            size: summaries.iter().map(|l| l.size).sum(),
+            config: image.config,
+            layers: summaries,
+        },
+        files,
+        packages: inventory.packages,
+        components: inventory.components,
+        framework_cuda: inventory.framework_cuda,
+        links,
+        gaps,
+        stats,
+    }
+}
+
+/// Names a component by what the build knobs say identifies a project.
+struct KnobNames(&'static Catalog);
+
+impl inventory::Naming for KnobNames {
+    fn component_for(&self, path: &ImagePath) -> Option<String> {
+        self.0.knobs().knob_for("", [path]).map(|k| k.dists.first().unwrap_or(&k.project).clone())
+    }
+}

@@ -1,0 +1,118 @@
+//! What is taken from one file: device code, links, package metadata. Each body is read at most once.
+
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::file_gap;
+use crate::image::zip::{self, ZipLimits};
+use crate::inventory::{self, Fact};
+use crate::model::{FileFacts, FileKind, Gap, GapEffect, ImagePath};
+use crate::{device, stream::Body};
+
+/// What a file of a layer carries; most files carry nothing.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Carried {
+    pub facts: Option<Arc<FileFacts>>,
+    pub package: Option<Arc<Fact>>,
+    /// Members of a wheel, jar or zip that lies in the image, by their path inside.
+    pub members: Vec<(ImagePath, Arc<FileFacts>)>,
+}
+
+impl Carried {
+    fn is_empty(&self) -> bool {
+        self.facts.is_none() && self.package.is_none() && self.members.is_empty()
+    }
+}
+
+/// The payload of the merged tree.
+pub type Payload = Option<Arc<Carried>>;
+
+/// Counters and gaps of the files seen so far.
+#[derive(Debug, Default)]
+pub struct Notes {
+    pub gaps: Vec<Gap>,
+    pub files: u64,
+    pub elfs: u64,
+}
+
+/// Extensions of zip archives that are opened, one level deep.
+const ZIPS: [&[u8]; 5] = [b".whl", b".jar", b".zip", b".egg", b".war"];
+
+/// Smallest file that can hold anything: shorter than any header.
+const MIN_FILE: u64 = 4;
+
+/// Reads one file. Errors are those of the source (a cut layer); trouble with the content becomes gaps.
+pub fn file(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Result<Payload> {
+    notes.files += 1;
+    let mut carried = Carried::default();
+    if let Some(probe) = inventory::wants(path) {
+        match inventory::read(&probe, path, body) {
+            Ok(fact) => carried.package = Some(Arc::new(fact)),
+            Err(why) => notes.gaps.push(Gap::note(path.clone(), why)),
+        }
+    } else if body.len().is_none_or(|n| n >= MIN_FILE) {
+        let head = body.window(device::HEAD)?;
+        if zip::is_zip(head) && ZIPS.iter().any(|e| path.as_bytes().ends_with(e)) {
+            carried.members = members(path, body, notes)?;
+        } else if let Some(kind) = device::kind_of(head) {
+            carried.facts = code(kind, path, body, notes)?;
+        }
+    }
+    Ok((!carried.is_empty()).then(|| Arc::new(carried)))
+}
+
+fn code(kind: FileKind, path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Result<Option<Arc<FileFacts>>> {
+    // A panic in a parser costs the listing of one file, not the scan; the tar reader moves on by its own count.
+    let read = catch_unwind(AssertUnwindSafe(|| device::read(kind, path, body)));
+    match read {
+        Ok(facts) => {
+            let facts = facts?;
+            if facts.kind.is_elf() {
+                notes.elfs += 1;
+            }
+            // An archive or PTX-like text without device code says nothing about GPUs.
+            let worth = facts.kind.is_elf() || facts.has_device_code() || !facts.gaps.is_empty();
+            Ok(worth.then(|| Arc::new(facts)))
+        }
+        Err(_) => {
+            notes.gaps.push(file_gap(path, "could not be read: internal error in a parser (please report it)"));
+            Ok(None)
+        }
+    }
+}
+
+fn members(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Result<Vec<(ImagePath, Arc<FileFacts>)>> {
+    let mut found = Vec::new();
+    let mut inner = Notes::default();
+    let walked = zip::walk(body, &ZipLimits::default(), &mut |name, _, member| {
+        let head = member.window(device::HEAD)?;
+        if let Some(kind) = device::kind_of(head)
+            && let Some(facts) = code(kind, &name, member, &mut inner)?
+        {
+            found.push((name, facts));
+        }
+        Ok(())
+    });
+    let place = |name: Option<&ImagePath>| match name {
+        Some(name) => path.parent().join([path.file_name(), b"!", name.as_bytes()].concat()),
+        None => path.clone(),
+    };
+    notes.elfs += inner.elfs;
+    notes.gaps.extend(inner.gaps.into_iter().map(|g| Gap { path: Some(place(g.path.as_ref())), ..g }));
+    match walked {
+        Ok(summary) => notes.gaps.extend(summary.problems.into_iter().map(|p| Gap {
+            path: Some(path.clone()),
+            layer: None,
+            offset: Some(p.offset),
+            why: p.what,
+            // The archive only lies in the image; nothing is loaded from it.
+            effect: GapEffect::None,
+        })),
+        Err(e) => {
+            let gap = Gap::note(path.clone(), format!("archive inside the image: {e}"));
+            notes.gaps.push(gap);
+        }
+    }
+    Ok(found.into_iter().map(|(name, facts)| (place(Some(&name)), facts)).collect())
+}
