@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::config::ConfigError;
+use crate::config::{ConfigError, TargetError};
 use crate::image::ImageError;
 
 /// Every one of these is exit status 2.
@@ -12,6 +12,8 @@ pub enum CliError {
     Image(#[from] ImageError),
     #[error("{0}")]
     Config(#[from] ConfigError),
+    #[error("{0}")]
+    Target(#[from] TargetError),
     #[error("{place}: {source}")]
     Read { place: String, source: std::io::Error },
     #[error("{place} cannot be written: {source}")]
@@ -43,7 +45,7 @@ impl CliError {
             Self::NoSuchCommand(word) => Some(format!("imagelint scan {word}")),
             Self::NotYet(_) => Some("imagelint --help, which lists what is".into()),
             Self::NotEvidence { .. } => Some("imagelint scan IMAGE --save-evidence FILE, which writes one".into()),
-            Self::Image(_) | Self::Config(_) | Self::Read { .. } | Self::Write { .. } => None,
+            Self::Image(_) | Self::Config(_) | Self::Target(_) | Self::Read { .. } | Self::Write { .. } => None,
         }
     }
 }

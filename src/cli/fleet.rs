@@ -1,22 +1,18 @@
 //! Which targets a command line means.
 
-use std::path::{Path, PathBuf};
-
 use super::args::ImageArgs;
 use super::error::CliError;
 use super::output::Screen;
 use crate::catalog::Catalog;
-use crate::config::{self, Fleet};
+use crate::config::{self, Fleet, TargetError};
 use crate::model::Platform;
-
-const FILE: &str = "imagelint.toml";
 
 /// `--fleet`, else the nearest imagelint.toml. Targets on the command line join those of `--fleet`, and stand in for
 /// those of a file that was merely found.
 pub fn choose(args: &ImageArgs, catalog: &Catalog, screen: &Screen) -> Result<Fleet, CliError> {
     let found = match &args.fleet {
         Some(_) => None,
-        None => std::env::current_dir().ok().and_then(|here| upward(&here)),
+        None => std::env::current_dir().ok().and_then(|here| config::find_upward(&here)),
     };
     let mut fleet = match args.fleet.as_ref().or(found.as_ref()) {
         Some(path) => Fleet::load(path, catalog)?,
@@ -24,26 +20,22 @@ pub fn choose(args: &ImageArgs, catalog: &Catalog, screen: &Screen) -> Result<Fl
     };
     if found.is_some() {
         if args.targets.is_empty() {
-            screen.notice(&format!("targets are those of {FILE}, found here or in a folder above"));
+            screen.notice("judged for the targets of imagelint.toml, found here or in a folder above");
         } else {
             fleet.targets.clear();
         }
     }
-    for text in &args.targets {
-        fleet.targets.push(config::parse_target(text, catalog)?);
+    for target in config::parse_targets(args.targets.iter().map(String::as_str), catalog)? {
+        if fleet.targets.iter().any(|t| t.name == target.name) {
+            return Err(TargetError::Twice { text: target.name }.into());
+        }
+        fleet.targets.push(target);
     }
     Ok(fleet)
 }
 
-fn upward(from: &Path) -> Option<PathBuf> {
-    from.ancestors().map(|folder| folder.join(FILE)).find(|path| path.is_file())
-}
-
-/// Platforms to take of an index: the one that was asked for, else each target's own.
-pub fn platforms(args: &ImageArgs, fleet: &Fleet) -> Vec<Platform> {
-    if let Some(platform) = &args.platform {
-        return vec![platform.clone()];
-    }
+/// Platforms that the targets would take of an index.
+pub fn platforms(fleet: &Fleet) -> Vec<Platform> {
     let mut wanted = Vec::new();
     for target in &fleet.targets {
         let platform = target.platforms.first().cloned().unwrap_or_default();
@@ -62,13 +54,16 @@ pub fn platforms(args: &ImageArgs, fleet: &Fleet) -> Vec<Platform> {
 mod tests {
     use super::*;
 
+    fn wanted(targets: &[&str]) -> Vec<String> {
+        let targets = config::parse_targets(targets.iter().copied(), Catalog::embedded()).unwrap();
+        platforms(&Fleet::of_targets(targets)).iter().map(Platform::to_string).collect()
+    }
+
     #[test]
-    fn the_nearest_file_upward_is_found() {
-        let dir = tempfile::tempdir().unwrap();
-        let deep = dir.path().join("a/b/c");
-        std::fs::create_dir_all(&deep).unwrap();
-        std::fs::write(dir.path().join("a").join(FILE), "").unwrap();
-        std::fs::create_dir(dir.path().join("a/b").join(FILE)).unwrap();
-        assert_eq!(upward(&deep), Some(dir.path().join("a").join(FILE)), "a folder of that name is passed over");
+    fn platforms_are_asked_for_only_where_something_says_so() {
+        assert!(wanted(&[]).is_empty());
+        assert!(wanted(&["a100@535", "t4"]).is_empty());
+        assert_eq!(wanted(&["a100", "Jetson Thor"]), ["linux/amd64", "linux/arm64"]);
+        assert_eq!(wanted(&["Jetson Thor"]), ["linux/arm64"]);
     }
 }

@@ -6,27 +6,31 @@ use super::error::CliError;
 use super::output::Screen;
 use super::scan::render;
 use crate::catalog::Catalog;
-use crate::lint;
 use crate::model::GapEffect;
-use crate::report;
-use crate::scan;
+use crate::{lint, report, scan};
 
+/// A file that cannot be read does not keep the others from being listed.
 pub fn run(args: &InspectArgs, screen: &Screen) -> Result<u8, CliError> {
+    let mut status = 0;
     let mut evidence = Vec::new();
-    let mut unread = false;
-    for (file, read) in scan::inspect(&args.files) {
-        match read {
-            Ok(found) => evidence.push(found),
+    for (_, result) in scan::inspect(&args.files) {
+        match result {
+            Ok(one) => evidence.push(one),
             Err(error) => {
-                screen.error(&CliError::from(error));
-                unread = true;
+                screen.error(&error.into());
+                status = UNANSWERED;
             }
         }
+    }
+    if evidence.is_empty() {
+        return Ok(status);
     }
     let report = lint::inspect(&evidence, Catalog::embedded());
     let mut out = Vec::new();
     render(report::write(&report, args.format, &screen.style(None), &mut out))?;
     screen.print(&out)?;
-    let incomplete = unread || report.gaps.iter().any(|g| g.effect == GapEffect::Image);
-    Ok(if incomplete { UNANSWERED } else { 0 })
+    if report.gaps.iter().any(|g| g.effect == GapEffect::Image) {
+        status = UNANSWERED;
+    }
+    Ok(status)
 }

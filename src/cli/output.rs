@@ -76,7 +76,10 @@ impl Screen {
 }
 
 pub fn plain_error(error: &CliError) {
-    line(&format!("error: {}", clean(&error.to_string())));
+    // Errors about a place in a file show that place, on lines of their own.
+    for (place, text) in error.to_string().lines().enumerate() {
+        line(&format!("{}{}", if place == 0 { "error: " } else { "" }, clean(text)));
+    }
     if let Some(hint) = error.hint() {
         line(&format!("  try: {}", clean(&hint)));
     }

@@ -10,11 +10,13 @@ use super::output::{Screen, write_file};
 use super::progress::Bars;
 use super::saved;
 use crate::catalog::Catalog;
+use crate::config::Fleet;
+use crate::image::ImageError;
 use crate::image::sources::OpenOptions;
 use crate::lint::{self, JudgeOptions};
 use crate::model::Evidence;
 use crate::report::{self, Report};
-use crate::scan::{self, ScanOptions, Silent};
+use crate::scan::{self, ScanOptions, Scanned, Silent};
 
 pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     let mut first = true;
@@ -93,30 +95,44 @@ pub fn judge(
     Ok(worst)
 }
 
-fn one(
-    image: &str,
-    args: &ImageArgs,
-    fleet: &crate::config::Fleet,
-    screen: &Screen,
-) -> Result<Vec<Evidence>, CliError> {
+fn one(image: &str, args: &ImageArgs, fleet: &Fleet, screen: &Screen) -> Result<Vec<Evidence>, CliError> {
     let open = OpenOptions { insecure: args.insecure_registries.clone(), ..OpenOptions::default() };
-    let mut options =
-        ScanOptions { jobs: args.jobs, platforms: fleet::platforms(args, fleet), ..ScanOptions::default() };
+    let mut options = ScanOptions { jobs: args.jobs, ..ScanOptions::default() };
     if let Some(limit) = args.max_layer_size {
         options.max_layer_bytes = limit;
     }
-    let scanned = if screen.draws() {
-        let bars = Bars::new();
-        let scanned = scan::run(image, &open, &options, &bars);
-        bars.clear();
-        scanned?
-    } else {
-        scan::run(image, &open, &options, &Silent)?
+    options.platforms = match args.platform.clone() {
+        Some(asked) => vec![asked],
+        // A stream cannot be read a second time, should it not have what the targets would like.
+        None if image == "-" => Vec::new(),
+        None => fleet::platforms(fleet),
     };
+    let mut result = observed(image, &open, &options, screen);
+    if args.platform.is_none() && matches!(result, Err(ImageError::NoSuchPlatform { .. })) {
+        // Nobody asked for that platform by name: what there is gets judged, for being of another platform.
+        options.platforms.clear();
+        result = observed(image, &open, &options, screen);
+    }
+    let scanned = result?;
     for notice in &scanned.notices {
         screen.notice(notice);
     }
     Ok(scanned.evidence)
+}
+
+fn observed(
+    image: &str,
+    open: &OpenOptions,
+    options: &ScanOptions,
+    screen: &Screen,
+) -> Result<Scanned, ImageError> {
+    if !screen.draws() {
+        return scan::run(image, open, options, &Silent);
+    }
+    let bars = Bars::new();
+    let scanned = scan::run(image, open, options, &bars);
+    bars.clear();
+    scanned
 }
 
 /// Rendering goes to memory, so what can fail is the report itself.

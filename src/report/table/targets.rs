@@ -39,10 +39,8 @@ impl Row {
         if !target.required {
             why.push_str(" (not required)");
         }
-        if let Some(platform) = &target.platform {
-            if platform.architecture != "amd64" {
-                why.push_str(&clean(&format!(" [{platform}]")));
-            }
+        if let Some(platform) = target.platform.as_ref().filter(|p| p.architecture != "amd64") {
+            why.push_str(&clean(&format!(" [{platform}]")));
         }
         Self {
             number: match heads {
