@@ -54,7 +54,9 @@ impl Doubt {
                  JetPack 7.2 (CUDA 13.2) on"
             }
             Self::TegraOnDiscrete => "Jetson machine code on a discrete GPU is promised by nobody",
-            Self::NoEvidence => "nothing is known of loading code for another capability on 8.8, or 8.8 code elsewhere",
+            Self::NoEvidence => {
+                "nothing is known of loading code for another capability on 8.8, or 8.8 code elsewhere"
+            }
         }
     }
 }
@@ -181,7 +183,8 @@ mod tests {
     use super::*;
 
     fn item(text: &str) -> Item {
-        let (form, isa) = if text.starts_with("compute_") { (Form::Ptx, Some(PtxIsa::new(8, 0))) } else { (Form::Sass, None) };
+        let (form, isa) =
+            if text.starts_with("compute_") { (Form::Ptx, Some(PtxIsa::new(8, 0))) } else { (Form::Sass, None) };
         Item { arch: text.parse().unwrap(), form, kind: 2, isa, packing: Packing::None, toolkit: None }
     }
 
@@ -192,8 +195,8 @@ mod tests {
 
     /// Every capability that a toolkit of 2026 can name.
     const GPUS: [&str; 18] = [
-        "5.0", "5.2", "5.3", "6.0", "6.1", "6.2", "7.0", "7.2", "7.5", "8.0", "8.6", "8.7", "8.8", "8.9", "9.0", "10.0",
-        "10.3", "10.7",
+        "5.0", "5.2", "5.3", "6.0", "6.1", "6.2", "7.0", "7.2", "7.5", "8.0", "8.6", "8.7", "8.8", "8.9", "9.0",
+        "10.0", "10.3", "10.7",
     ];
     const NEWEST: [&str; 3] = ["11.0", "12.0", "12.1"];
 

@@ -23,13 +23,7 @@ impl Globs {
         };
         let mut set = GlobSetBuilder::new();
         for glob in globs {
-            set.add(
-                GlobBuilder::new(glob)
-                    .literal_separator(paths)
-                    .case_insensitive(!paths)
-                    .build()
-                    .map_err(bad)?,
-            );
+            set.add(GlobBuilder::new(glob).literal_separator(paths).case_insensitive(!paths).build().map_err(bad)?);
         }
         Ok(Self(set.build().map_err(bad)?))
     }
@@ -229,9 +223,7 @@ mod tests {
         assert!(c.vendor_of_package(Manager::Pip, "nvidia-cublas-cu12").is_some());
         assert!(c.vendor_of_package(Manager::Dpkg, "libcublas-12-8").is_some());
         assert!(c.vendor_of_package(Manager::Pip, "torch").is_none());
-        assert!(
-            c.vendor_of_path(&ImagePath::new("usr/local/cuda-12.8/lib64/libcublasLt.so.12.8.4.1")).is_some()
-        );
+        assert!(c.vendor_of_path(&ImagePath::new("usr/local/cuda-12.8/lib64/libcublasLt.so.12.8.4.1")).is_some());
         assert!(c.vendor_of_path(&at("torchvision.libs/libnvjpeg.4a0b5c81.so.13")).is_some());
         assert!(c.vendor_of_path(&at("torch/lib/libtorch_cuda.so")).is_none());
         assert!(c.profiler(&at("triton/backends/nvidia/lib/cupti/libcupti.so.12")).is_some());

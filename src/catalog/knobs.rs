@@ -93,19 +93,13 @@ impl Knobs {
     }
 
     /// The knob of a component: by its name (a Python package's, or a project's own), else by the paths of its files.
-    pub fn knob_for<'p>(
-        &self,
-        component: &str,
-        paths: impl IntoIterator<Item = &'p ImagePath>,
-    ) -> Option<&Knob> {
+    pub fn knob_for<'p>(&self, component: &str, paths: impl IntoIterator<Item = &'p ImagePath>) -> Option<&Knob> {
         let name = names::dist(component);
-        let named =
-            self.knobs.iter().position(|k| k.dists.contains(&name) || names::dist(&k.project) == name);
-        let index =
-            named.or_else(|| self.dists.iter().position(|d| d.matches_name(&name))).or_else(|| {
-                let paths: Vec<_> = paths.into_iter().collect();
-                self.paths.iter().position(|g| paths.iter().any(|p| g.matches(p)))
-            })?;
+        let named = self.knobs.iter().position(|k| k.dists.contains(&name) || names::dist(&k.project) == name);
+        let index = named.or_else(|| self.dists.iter().position(|d| d.matches_name(&name))).or_else(|| {
+            let paths: Vec<_> = paths.into_iter().collect();
+            self.paths.iter().position(|g| paths.iter().any(|p| g.matches(p)))
+        })?;
         self.knobs.get(index)
     }
 }
@@ -129,10 +123,6 @@ mod tests {
         assert_eq!(knobs.knob_for("whatever", [&path]).map(|k| k.project.as_str()), Some("llama.cpp"));
         let mamba = knobs.knob_for("mamba_ssm", []).unwrap();
         assert!(!mamba.can_be_set());
-        assert!(
-            mamba.because().starts_with("build_knobs.toml `mamba-ssm`: mamba@e9594ce"),
-            "{}",
-            mamba.because()
-        );
+        assert!(mamba.because().starts_with("build_knobs.toml `mamba-ssm`: mamba@e9594ce"), "{}", mamba.because());
     }
 }

@@ -23,8 +23,7 @@ pub(super) fn rows_say_how_they_are_known(tables: &[(String, Table)]) -> Result<
             let Value::Array(rows) = rows else { continue };
             for (index, row) in rows.iter().enumerate() {
                 let Value::Table(keys) = row else { continue };
-                let said =
-                    |k: &&str| keys.get(*k).and_then(Value::as_str).is_some_and(|t| !t.trim().is_empty());
+                let said = |k: &&str| keys.get(*k).and_then(Value::as_str).is_some_and(|t| !t.trim().is_empty());
                 if !["source", "status", "verified"].iter().any(said) {
                     return Err(CatalogError::Row {
                         file: file.clone(),
@@ -106,8 +105,7 @@ fn toolkits_only_grow(catalog: &Catalog) -> Result<(), CatalogError> {
             return Err(broken(FILE, format!("[[toolkit]] `{}`", newer.cuda), "stands twice"));
         }
         if newer.ptx_isa < older.ptx_isa {
-            let law =
-                format!("its PTX {} is older than {} of CUDA {}", newer.ptx_isa, older.ptx_isa, older.cuda);
+            let law = format!("its PTX {} is older than {} of CUDA {}", newer.ptx_isa, older.ptx_isa, older.cuda);
             return Err(broken(FILE, format!("[[toolkit]] `{}`", newer.cuda), law));
         }
     }
@@ -121,8 +119,7 @@ fn toolkits_only_grow(catalog: &Catalog) -> Result<(), CatalogError> {
     for pair in catalog.toolkits().releases().windows(2) {
         let [older, newer] = pair else { continue };
         if newer.driver.branch() < older.driver.branch() {
-            let law =
-                format!("its driver {} is older than {} of {}", newer.driver, older.driver, older.version);
+            let law = format!("its driver {} is older than {} of {}", newer.driver, older.driver, older.version);
             return Err(broken(FILE, format!("[[release]] `{}`", newer.version), law));
         }
     }
@@ -198,8 +195,7 @@ mod tests {
         let text = FILES.iter().find(|(f, _)| *f == file).unwrap().1;
         assert!(text.contains(from), "{file} has no {from:?}");
         let text = text.replacen(from, to, 1);
-        let files: Vec<_> =
-            FILES.iter().map(|&(f, t)| (f, if f == file { text.as_str() } else { t })).collect();
+        let files: Vec<_> = FILES.iter().map(|&(f, t)| (f, if f == file { text.as_str() } else { t })).collect();
         Catalog::parse(&files).expect_err("a broken law is refused").to_string()
     }
 

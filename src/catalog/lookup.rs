@@ -65,10 +65,7 @@ pub enum GpuError {
 fn did_you_mean(near: &[String]) -> String {
     match near {
         [] => "; `imagelint gpus` lists them".to_owned(),
-        near => format!(
-            "; did you mean {}?",
-            near.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")
-        ),
+        near => format!("; did you mean {}?", near.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ")),
     }
 }
 
@@ -159,8 +156,7 @@ impl Catalog {
         }
         let name = without_sharing(text);
         let wanted = key(name);
-        let exact: Vec<&Gpu> =
-            self.gpus().all().iter().filter(|g| g.names().any(|n| key(n) == wanted)).collect();
+        let exact: Vec<&Gpu> = self.gpus().all().iter().filter(|g| g.names().any(|n| key(n) == wanted)).collect();
         if !exact.is_empty() {
             return one_of(text, &exact);
         }
@@ -198,8 +194,7 @@ impl Catalog {
             // 10.1 was renamed 11.0, as `sm_101` was.
             Ok(capability) => SmArch::from(capability).capability()?,
             Err(_) => {
-                let number =
-                    ["sm_", "compute_", "sm", "cc_", "cc"].iter().find_map(|p| lower.strip_prefix(p))?;
+                let number = ["sm_", "compute_", "sm", "cc_", "cc"].iter().find_map(|p| lower.strip_prefix(p))?;
                 if !number.starts_with(|c: char| c.is_ascii_digit()) {
                     return None;
                 }
@@ -220,9 +215,7 @@ impl Catalog {
         let row = self.gpus().all().iter().find(|g| g.capability == capability);
         let because = match (self.toolkits().toolkits_for(capability), row) {
             (Some((first, last)), _) => {
-                format!(
-                    "toolkits.toml: compute capability {capability} is a target of CUDA {first} to {last}"
-                )
+                format!("toolkits.toml: compute capability {capability} is a target of CUDA {first} to {last}")
             }
             (None, Some(row)) => row.because(),
             (None, None) => {
@@ -234,11 +227,8 @@ impl Catalog {
 
     /// Names of other makers' GPUs and of machines.
     fn not_a_gpu(&self, text: &str, wanted: &str) -> Option<GpuError> {
-        let other = |maker, target: &str| GpuError::OtherMaker {
-            text: text.to_owned(),
-            maker,
-            target: target.to_owned(),
-        };
+        let other =
+            |maker, target: &str| GpuError::OtherMaker { text: text.to_owned(), maker, target: target.to_owned() };
         let stripped = ["amdinstinct", "amdradeon", "amd", "instinct", "intel", "radeon"]
             .iter()
             .find_map(|p| wanted.strip_prefix(p).filter(|r| !r.is_empty()))
@@ -249,8 +239,7 @@ impl Catalog {
                 || name == stripped
                 || ["instinct", "radeon"].iter().any(|p| name.strip_prefix(p) == Some(stripped))
         };
-        let row =
-            self.gpus().foreign().iter().find(|f| alike(&f.name) || f.name.split(['/', '(']).any(alike));
+        let row = self.gpus().foreign().iter().find(|f| alike(&f.name) || f.name.split(['/', '(']).any(alike));
         if let Some(row) = row {
             return Some(other(row.maker, &row.target));
         }
@@ -334,8 +323,7 @@ mod tests {
         for text in ["NVIDIA-A100-SXM4-80GB-MIG-1g.10gb", "NVIDIA-A100-SXM4-80GB-SHARED", "A100 80GB PCIe"] {
             is(text, "NVIDIA A100", "8.0");
         }
-        for text in ["RTX 5090", "rtx5090", "rtx_5090", "GeForce RTX 5090", "NVIDIA GeForce RTX 5090", "5090"]
-        {
+        for text in ["RTX 5090", "rtx5090", "rtx_5090", "GeForce RTX 5090", "NVIDIA GeForce RTX 5090", "5090"] {
             is(text, "NVIDIA GeForce RTX 5090", "12.0");
         }
         is("h100", "NVIDIA H100", "9.0");
@@ -379,9 +367,7 @@ mod tests {
 
     #[test]
     fn names_of_gpus_that_differ_are_refused_with_a_list() {
-        let Err(GpuError::Ambiguous { names, .. }) = find("RTX 6000") else {
-            panic!("{:?}", find("RTX 6000"))
-        };
+        let Err(GpuError::Ambiguous { names, .. }) = find("RTX 6000") else { panic!("{:?}", find("RTX 6000")) };
         assert!(names.contains(&"Quadro RTX 6000 (7.5)".to_owned()), "{names:?}");
         assert!(names.contains(&"NVIDIA RTX 6000 Ada Generation (8.9)".to_owned()), "{names:?}");
         for text in ["RTX", "80GB", "Blackwell", "NVIDIA", "Jetson", "Laptop GPU"] {
@@ -402,14 +388,9 @@ mod tests {
 
     #[test]
     fn other_makers_and_machines_are_told_apart() {
-        for text in [
-            "gfx942",
-            "MI300X",
-            "AMD Instinct MI300X",
-            "Radeon RX 7900 XTX",
-            "gfx90a:xnack-",
-            "gfx9-4-generic",
-        ] {
+        for text in
+            ["gfx942", "MI300X", "AMD Instinct MI300X", "Radeon RX 7900 XTX", "gfx90a:xnack-", "gfx9-4-generic"]
+        {
             let found = find(text);
             assert!(matches!(found, Err(GpuError::OtherMaker { maker: "AMD", .. })), "{text}: {found:?}");
         }
@@ -426,27 +407,16 @@ mod tests {
         ];
         for (text, gpu) in machines {
             let found = find(text);
-            assert!(
-                matches!(&found, Err(GpuError::Instance { gpu: g, .. }) if g == gpu),
-                "{text}: {found:?}"
-            );
+            assert!(matches!(&found, Err(GpuError::Instance { gpu: g, .. }) if g == gpu), "{text}: {found:?}");
         }
     }
 
     #[test]
     fn products_carry_their_hosts_platforms() {
         let catalog = Catalog::embedded();
-        for text in [
-            "GH200",
-            "GB200",
-            "GB300",
-            "DGX Spark",
-            "Jetson Thor",
-            "Orin",
-            "Xavier",
-            "Jetson TX2",
-            "Jetson Nano",
-        ] {
+        for text in
+            ["GH200", "GB200", "GB300", "DGX Spark", "Jetson Thor", "Orin", "Xavier", "Jetson TX2", "Jetson Nano"]
+        {
             assert_eq!(catalog.gpu(text).unwrap().platforms(), [Platform::linux("arm64")], "{text}");
         }
         for text in ["H100", "H200", "B200", "RTX 5090", "sm_121", "8.7"] {
@@ -459,8 +429,7 @@ mod tests {
         let catalog = Catalog::embedded();
         for gpu in catalog.gpus().all() {
             for name in gpu.names() {
-                for form in
-                    [name.to_owned(), name.to_uppercase(), name.replace(' ', "-"), format!("{name}-SHARED")]
+                for form in [name.to_owned(), name.to_uppercase(), name.replace(' ', "-"), format!("{name}-SHARED")]
                 {
                     let found = catalog.gpu(&form).map(|f| f.capability);
                     assert_eq!(found, Ok(gpu.capability), "{form}");

@@ -101,9 +101,8 @@ impl Catalog {
     /// The catalog that is compiled in; read at the first call.
     pub fn embedded() -> &'static Self {
         static CATALOG: OnceLock<Catalog> = OnceLock::new();
-        CATALOG.get_or_init(|| {
-            Self::parse(FILES).expect("the tables compiled in keep their laws, a test holds that")
-        })
+        CATALOG
+            .get_or_init(|| Self::parse(FILES).expect("the tables compiled in keep their laws, a test holds that"))
     }
 
     /// Reads tables, given as (file name, text), and checks their laws.
@@ -225,18 +224,8 @@ impl Tables {
 
 /// How a row is named in messages: "[[gpu]] `NVIDIA A100`".
 fn row_name(key: &str, index: usize, value: &Value) -> String {
-    let naming = [
-        "name",
-        "project",
-        "package",
-        "cuda",
-        "version",
-        "branch",
-        "cuda_major",
-        "torch",
-        "family",
-        "target",
-    ];
+    let naming =
+        ["name", "project", "package", "cuda", "version", "branch", "cuda_major", "torch", "family", "target"];
     let text = |k: &&str| match value.get(*k) {
         Some(Value::String(s)) => Some(s.clone()),
         Some(Value::Integer(i)) => Some(i.to_string()),

@@ -3,10 +3,7 @@
 
 /// A product name without case, spaces, hyphens, underscores and parentheses: "RTX 5090" and "rtx-5090" are one.
 pub fn key(text: &str) -> String {
-    text.chars()
-        .filter(|c| c.is_alphanumeric() || matches!(c, '.' | '+'))
-        .flat_map(char::to_lowercase)
-        .collect()
+    text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '.' | '+')).flat_map(char::to_lowercase).collect()
 }
 
 /// The words of a product name, lower case.

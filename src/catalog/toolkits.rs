@@ -98,29 +98,22 @@ impl Toolkits {
         let mut toolkits: Vec<Toolkit> = tables
             .rows::<RawToolkit>(FILE, "toolkit")?
             .into_iter()
-            .map(|r| Toolkit {
-                cuda: r.cuda,
-                ptx_isa: r.ptx_isa,
-                sm: r.sm.into_iter().collect(),
-                trust: r.trust,
-            })
+            .map(|r| Toolkit { cuda: r.cuda, ptx_isa: r.ptx_isa, sm: r.sm.into_iter().collect(), trust: r.trust })
             .collect();
         toolkits.sort_by_key(|t| t.cuda);
         let mut releases = Vec::new();
         for raw in tables.rows::<RawRelease>(FILE, "release")? {
-            let cuda =
-                raw.version.parse().map_err(|e: crate::model::ParseVersionError| CatalogError::Row {
-                    file: FILE.into(),
-                    row: format!("[[release]] `{}`", raw.version),
-                    what: e.to_string(),
-                })?;
+            let cuda = raw.version.parse().map_err(|e: crate::model::ParseVersionError| CatalogError::Row {
+                file: FILE.into(),
+                row: format!("[[release]] `{}`", raw.version),
+                what: e.to_string(),
+            })?;
             let driver = raw.driver_linux.unwrap_or_else(|| DriverVersion::branch_floor(raw.driver_branch));
             releases.push(Release { version: raw.version, cuda, name: raw.name, driver, trust: raw.trust });
         }
         releases.sort_by(|a, b| (a.cuda, &a.driver, &a.version).cmp(&(b.cuda, &b.driver, &b.version)));
         let floor = |r: RawFloor| {
-            let because =
-                r.trust.because(FILE, &format!("minor-version compatibility of CUDA {}", r.cuda_major));
+            let because = r.trust.because(FILE, &format!("minor-version compatibility of CUDA {}", r.cuda_major));
             (r.cuda_major, Floor { driver: r.min_driver_linux, because })
         };
         let mut floors: Vec<_> =

@@ -168,9 +168,7 @@ impl Variant {
             None => Choice::Missing { wanted: wanted.to_owned(), then: self.missing },
         };
         if let Some(value) = cx.override_value.filter(|v| !v.is_empty() || self.raw.override_digits_only) {
-            if self.raw.override_digits_only
-                && (value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit()))
-            {
+            if self.raw.override_digits_only && (value.is_empty() || !value.bytes().all(|b| b.is_ascii_digit())) {
                 let name = self.override_env.as_deref().unwrap_or_default();
                 return Choice::Missing {
                     wanted: format!("{name}={value:?}, which is not digits"),
@@ -273,10 +271,7 @@ mod tests {
         assert_eq!(chosen("10.2"), "Error: libbitsandbytes_cuda102.so");
         assert_eq!(pick("0.50.2", NEW, None, None, (9, 0)), "unknown");
         assert_eq!(pick("0.50.2", NEW, Some("12.8"), Some("124"), (9, 0)), "libbitsandbytes_cuda124.so");
-        assert_eq!(
-            pick("0.50.2", NEW, Some("12.8"), Some("129"), (9, 0)),
-            "Error: libbitsandbytes_cuda129.so"
-        );
+        assert_eq!(pick("0.50.2", NEW, Some("12.8"), Some("129"), (9, 0)), "Error: libbitsandbytes_cuda129.so");
         assert!(pick("0.50.2", NEW, Some("12.8"), Some(""), (9, 0)).starts_with("Error: BNB_CUDA_VERSION"));
     }
 
@@ -288,10 +283,7 @@ mod tests {
         let old = &["cuda121", "cuda121_nocublaslt", "cpu"];
         assert_eq!(pick("0.41.3", old, Some("12.1"), None, (8, 0)), "libbitsandbytes_cuda121.so");
         assert_eq!(pick("0.41.3", old, Some("12.1"), None, (7, 0)), "libbitsandbytes_cuda121_nocublaslt.so");
-        assert_eq!(
-            pick("0.41.3", old, Some("12.4"), None, (7, 0)),
-            "Error: libbitsandbytes_cuda124_nocublaslt.so"
-        );
+        assert_eq!(pick("0.41.3", old, Some("12.4"), None, (7, 0)), "Error: libbitsandbytes_cuda124_nocublaslt.so");
         assert_eq!(pick("0.43.3", old, Some("11.8"), Some("121"), (7, 5)), "libbitsandbytes_cuda121.so");
     }
 

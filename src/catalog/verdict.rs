@@ -57,17 +57,33 @@ pub enum Cause {
     /// Every module that is judged fits.
     Fits,
     /// Kernels written for other chips are missing, as they may be.
-    SpecialsElsewhere { missing: u64, of: u64 },
+    SpecialsElsewhere {
+        missing: u64,
+        of: u64,
+    },
     /// A few modules are compiled by the driver; no start is slow for it.
-    SomeJit { modules: u64, of: u64 },
+    SomeJit {
+        modules: u64,
+        of: u64,
+    },
     /// The file serves other chips; a sibling of its package serves this one.
     SiblingServes,
     /// Half of the code or more is written for other chips.
-    MostlySpecial { missing: u64, of: u64 },
-    Jit { modules: u64, of: u64 },
+    MostlySpecial {
+        missing: u64,
+        of: u64,
+    },
+    Jit {
+        modules: u64,
+        of: u64,
+    },
     Uncertain(Doubt),
     /// Some general modules have nothing for this GPU, or nothing that its driver takes.
-    Partly { missing: u64, of: u64, block: Option<Block> },
+    Partly {
+        missing: u64,
+        of: u64,
+        block: Option<Block>,
+    },
     /// No module has anything for this GPU.
     NoImage,
     /// All that is there for this GPU is refused by the driver.
@@ -106,9 +122,10 @@ impl Judged {
 pub fn judge(code: &Code<'_>, host: &Host) -> Option<Judgement> {
     let modules: Vec<Judged> = regions(code).map(|r| r.judge(host)).collect();
     let understood = code.modules.iter().all(|m| m.items.iter().all(|i| is_understood(&i.item)));
-    let incomplete = code.incomplete.clone().or_else(|| {
-        (!understood).then(|| "it holds device code of a kind that is not understood".to_owned())
-    });
+    let incomplete = code
+        .incomplete
+        .clone()
+        .or_else(|| (!understood).then(|| "it holds device code of a kind that is not understood".to_owned()));
     let mut counts = Counts::default();
     for m in &modules {
         counts.total += m.count;
@@ -301,9 +318,8 @@ pub fn summary<'a>(modules: impl IntoIterator<Item = &'a Module>) -> String {
             };
         }
     }
-    let list = |set: &BTreeSet<SmArch>| {
-        set.iter().map(|a| a.to_string().replace("sm_", "")).collect::<Vec<_>>().join(" ")
-    };
+    let list =
+        |set: &BTreeSet<SmArch>| set.iter().map(|a| a.to_string().replace("sm_", "")).collect::<Vec<_>>().join(" ");
     match (machine.is_empty(), ptx.is_empty()) {
         (true, true) => "no loadable device code".to_owned(),
         (false, true) => format!("sm_{}, no PTX", list(&machine)),
@@ -352,7 +368,8 @@ mod tests {
         assert_eq!(word_for(&mixed, "7.5"), (Verdict::Warn, Cause::Partly { missing: 2, of: 5, block: None }));
         assert_eq!(word_for(&mixed, "10.0"), (Verdict::Fail, Cause::Partly { missing: 3, of: 5, block: None }));
         // A chip's own kernels with a fallback are not general, however many suffixes they carry.
-        let vllm = [module(&["sm_75", "sm_80", "sm_86", "sm_90"], 54), module(&["sm_90a", "sm_100f", "sm_120f"], 6)];
+        let vllm =
+            [module(&["sm_75", "sm_80", "sm_86", "sm_90"], 54), module(&["sm_90a", "sm_100f", "sm_120f"], 6)];
         assert_eq!(word_for(&vllm, "8.9"), (Verdict::Ok, Cause::SpecialsElsewhere { missing: 6, of: 60 }));
     }
 
@@ -363,7 +380,10 @@ mod tests {
         let half = [module(&["sm_80"], 5), module(&["sm_90a"], 5)];
         assert_eq!(word_for(&half, "8.6"), (Verdict::Warn, Cause::MostlySpecial { missing: 5, of: 10 }));
         assert_eq!(word_for(&[module(&["sm_90a"], 5)], "8.0"), (Verdict::Fail, Cause::NoImage));
-        assert_eq!(word_for(&[module(&["compute_80"], 5)], "9.0"), (Verdict::Slow, Cause::Jit { modules: 5, of: 5 }));
+        assert_eq!(
+            word_for(&[module(&["compute_80"], 5)], "9.0"),
+            (Verdict::Slow, Cause::Jit { modules: 5, of: 5 })
+        );
     }
 
     #[test]
@@ -379,7 +399,8 @@ mod tests {
     #[test]
     fn siblings_excuse_only_what_is_special() {
         let host = Host::bare("8.0".parse().unwrap());
-        let judge = |m: &[Module]| super::judge(&Code { modules: m, union: false, incomplete: None }, &host).unwrap();
+        let judge =
+            |m: &[Module]| super::judge(&Code { modules: m, union: false, incomplete: None }, &host).unwrap();
         let general = judge(&[module(&["sm_75", "sm_80", "sm_90"], 1)]);
         let hopper = judge(&[module(&["sm_90a"], 1)]);
         let other = judge(&[module(&["sm_60", "sm_70", "sm_75"], 1)]);
@@ -395,7 +416,8 @@ mod tests {
     #[test]
     fn general_modules_are_weighed_over_the_component() {
         let host = Host::bare("7.5".parse().unwrap());
-        let judge = |m: &[Module]| super::judge(&Code { modules: m, union: false, incomplete: None }, &host).unwrap();
+        let judge =
+            |m: &[Module]| super::judge(&Code { modules: m, union: false, incomplete: None }, &host).unwrap();
         let main = judge(&[module(&["sm_75", "sm_80", "sm_90"], 30)]);
         let linalg = judge(&[module(&["sm_80", "sm_86", "sm_90"], 3)]);
         let mut files = [main.clone(), linalg.clone()];
@@ -408,7 +430,9 @@ mod tests {
 
     #[test]
     fn a_module_of_many_that_needs_the_jit_does_not_make_a_start_slow() {
-        let code = |jit| [module(&["sm_80", "sm_86", "sm_90"], 60), module(&["sm_75", "sm_80", "sm_86", "compute_86"], jit)];
+        let code = |jit| {
+            [module(&["sm_80", "sm_86", "sm_90"], 60), module(&["sm_75", "sm_80", "sm_86", "compute_86"], jit)]
+        };
         assert_eq!(word_for(&code(1), "9.0"), (Verdict::Ok, Cause::SomeJit { modules: 1, of: 61 }));
         assert_eq!(word_for(&code(10), "9.0"), (Verdict::Slow, Cause::Jit { modules: 10, of: 70 }));
     }

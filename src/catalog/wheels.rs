@@ -152,10 +152,7 @@ impl ArchList {
             Some(family) => index.len() == family.len() + 1 && index.starts_with(family),
             None => index == self.index,
         };
-        index
-            && machine == self.machine
-            && self.torch[0].as_slice() <= torch
-            && torch <= self.torch[1].as_slice()
+        index && machine == self.machine && self.torch[0].as_slice() <= torch && torch <= self.torch[1].as_slice()
     }
 }
 
@@ -230,10 +227,7 @@ impl Wheels {
         let version = names::version(torch);
         let machine = machine(architecture);
         let opened = |w: &&DefaultWheel| {
-            machine == "x86_64"
-                && names::version(&w.torch) == version
-                && w.index == index
-                && !w.archs.is_empty()
+            machine == "x86_64" && names::version(&w.torch) == version && w.index == index && !w.archs.is_empty()
         };
         if let Some(wheel) = self.defaults.iter().find(opened) {
             let because = wheel.trust.because(FILE, &format!("torch {} {}", wheel.torch, wheel.index));
@@ -311,8 +305,7 @@ impl Wheels {
     /// Capabilities that a wheel was built for, as torch writes them in TORCH_CUDA_ARCH_LIST.
     pub fn arch_list_text(archs: &[SmArch]) -> String {
         let one = |a: &SmArch| {
-            a.capability()
-                .map(|c| format!("{c}{}", if a.feature == Feature::Plain { "" } else { a.suffix() }))
+            a.capability().map(|c| format!("{c}{}", if a.feature == Feature::Plain { "" } else { a.suffix() }))
         };
         archs.iter().filter_map(one).collect::<Vec<_>>().join(";")
     }

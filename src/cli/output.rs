@@ -73,6 +73,14 @@ impl Screen {
     pub fn error(&self, error: &CliError) {
         plain_error(error);
     }
+
+    /// What kept a scan from being complete: the reason for exit status 2.
+    pub fn incomplete(&self, gaps: &[String]) {
+        if let Some(first) = gaps.first() {
+            let more = if gaps.len() > 1 { format!(" (and {} more gaps)", gaps.len() - 1) } else { String::new() };
+            line(&format!("error: the image could not be read whole: {}{more}", clean(first)));
+        }
+    }
 }
 
 pub fn plain_error(error: &CliError) {

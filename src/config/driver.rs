@@ -10,15 +10,11 @@ pub enum DriverRangeError {
     Empty,
     #[error(transparent)]
     Version(#[from] ParseVersionError),
-    #[error(
-        "`{op}` is not understood in `{text}`; a range is written with `>=` and `<`, as in >=535.54, <570"
-    )]
+    #[error("`{op}` is not understood in `{text}`; a range is written with `>=` and `<`, as in >=535.54, <570")]
     Operator { text: String, op: String },
     #[error("`{text}` names the {which} twice")]
     Twice { text: String, which: &'static str },
-    #[error(
-        "`{text}` has no lower bound; the lowest driver decides what runs, so write one, as in >=535, {text}"
-    )]
+    #[error("`{text}` has no lower bound; the lowest driver decides what runs, so write one, as in >=535, {text}")]
     NoLowest { text: String },
     #[error("`{text}` holds no driver: {lowest} is not below {below}")]
     Inverted { text: String, lowest: DriverVersion, below: DriverVersion },
@@ -102,9 +98,7 @@ mod tests {
         assert!(matches!(err("~535"), DriverRangeError::Operator { .. }));
         assert!(matches!(err(">=535,"), DriverRangeError::Operator { .. }));
         assert!(matches!(err(",,"), DriverRangeError::Operator { .. }));
-        for odd in
-            ["12.2", "535.x", ">=", ">=banana", "535.1.2.3", "5é35", "99999999999999999999", "4294967295"]
-        {
+        for odd in ["12.2", "535.x", ">=", ">=banana", "535.1.2.3", "5é35", "99999999999999999999", "4294967295"] {
             let _ = parse_driver(odd);
         }
         assert!(matches!(err("12.2"), DriverRangeError::Version(_)));

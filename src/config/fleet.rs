@@ -162,12 +162,7 @@ impl Fleet {
         }
         let waiver = |w| waiver(w, source, &targets);
         Ok(Self {
-            required_components: raw
-                .components
-                .required
-                .into_iter()
-                .map(required)
-                .collect::<Result<_, _>>()?,
+            required_components: raw.components.required.into_iter().map(required).collect::<Result<_, _>>()?,
             levels,
             waivers: raw.waiver.into_iter().map(waiver).collect::<Result<_, _>>()?,
             targets,
@@ -210,8 +205,7 @@ fn rule_id(text: &Spanned<String>, source: Source<'_>) -> Result<String, ConfigE
     let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     if id.is_empty() || !id.chars().all(kebab) {
         let near = id.trim().to_lowercase().replace([' ', '_'], "-");
-        let help =
-            near.chars().all(kebab).then(|| format!("did you mean `{near}`? `imagelint rules` lists all"));
+        let help = near.chars().all(kebab).then(|| format!("did you mean `{near}`? `imagelint rules` lists all"));
         return Err(source.error(text.span(), format!("`{id}` is no rule's id"), help));
     }
     Ok(id.clone())
@@ -222,9 +216,8 @@ fn target(row: Spanned<raw::Target>, source: Source<'_>, catalog: &Catalog) -> R
     let raw = row.into_inner();
     let gpu = required(&raw.gpu, "gpu", &span, source, "\"A100\"")?;
     let found = catalog.gpu(gpu.get_ref()).map_err(|e| source.error(gpu.span(), e.to_string(), None))?;
-    let driver = |d: &Spanned<String>| {
-        parse_driver(d.get_ref()).map_err(|e| source.error(d.span(), e.to_string(), None))
-    };
+    let driver =
+        |d: &Spanned<String>| parse_driver(d.get_ref()).map_err(|e| source.error(d.span(), e.to_string(), None));
     let driver = raw.driver.as_ref().map(driver).transpose()?;
     let name = match &raw.name {
         Some(name) => non_empty(name, "a target's name", source)?,
@@ -254,8 +247,7 @@ fn waiver(row: Spanned<raw::Waiver>, source: Source<'_>, fleet: &[Target]) -> Re
     let reason = required(&raw.reason, "reason", &span, source, "\"not started on T4 nodes\"")?;
     let expires = required(&raw.expires, "expires", &span, source, "\"2027-03-31\"")?;
     let date = expires.get_ref().parse();
-    let date =
-        date.map_err(|e| source.error(expires.span(), format!("`{}` {e}", expires.get_ref()), None))?;
+    let date = date.map_err(|e| source.error(expires.span(), format!("`{}` {e}", expires.get_ref()), None))?;
     let glob = |p: &Spanned<String>| {
         non_empty(p, "a path", source)?;
         PathGlob::new(p.get_ref()).map_err(|e| source.error(p.span(), e.to_string(), None))
@@ -365,7 +357,10 @@ expires = "2027-03-31"
         assert!(parse("").unwrap().targets.is_empty());
         let fleet = parse("[[target]]\ngpu = \"RTX 5090\"\ndriver = \"575\"").unwrap();
         assert_eq!(fleet.targets[0].name, "rtx-5090@575");
-        assert!(parse("[[waiver]]\nrule = \"x\"\ntargets = [\"elsewhere\"]\nreason = \"r\"\nexpires = \"2027-01-01\"").is_ok());
+        assert!(
+            parse("[[waiver]]\nrule = \"x\"\ntargets = [\"elsewhere\"]\nreason = \"r\"\nexpires = \"2027-01-01\"")
+                .is_ok()
+        );
     }
 
     #[test]
@@ -376,15 +371,9 @@ expires = "2027-03-31"
             "imagelint.toml:4:1: unknown key `drvier`\n  |\n4 | drvier = \"535\"\n  | ^^^^^^\n  = help: did you mean `driver`?"
         );
         let text = error("[[targets]]\ngpu = \"A100\"\n");
-        assert!(
-            text.contains("1:3: unknown key `targets`") && text.contains("did you mean `target`?"),
-            "{text}"
-        );
+        assert!(text.contains("1:3: unknown key `targets`") && text.contains("did you mean `target`?"), "{text}");
         let text = error("[[target]]\ngpu = \"A100\"\nruntime = \"legcy\"\n");
-        assert!(
-            text.contains(":3:11: unknown value `legcy`") && text.contains("did you mean `legacy`?"),
-            "{text}"
-        );
+        assert!(text.contains(":3:11: unknown value `legcy`") && text.contains("did you mean `legacy`?"), "{text}");
         let text = error("[rules]\n\"devel-in-final-stage\" = \"warn\"\n");
         assert!(text.contains(":2:") && text.contains("`warn`") && text.contains("warning"), "{text}");
         let text = error("[[waiver]]\nrule = \"x\"\nuntil = \"2027-01-01\"\n");
@@ -434,16 +423,9 @@ expires = "2027-03-31"
         for good in ["2028-02-29", "2000-02-29", "2027-12-31"] {
             assert_eq!(good.parse::<Date>().unwrap().to_string(), good);
         }
-        for bad in [
-            "",
-            "2027-3-1",
-            "2027-13-01",
-            "2027-00-10",
-            "2027-04-31",
-            "1900-02-29",
-            "20é7-01-01",
-            "+027-01-01",
-        ] {
+        for bad in
+            ["", "2027-3-1", "2027-13-01", "2027-00-10", "2027-04-31", "1900-02-29", "20é7-01-01", "+027-01-01"]
+        {
             assert!(bad.parse::<Date>().is_err(), "{bad}");
         }
         assert!("2027-01-31".parse::<Date>().unwrap() < "2027-02-01".parse().unwrap());

@@ -56,16 +56,14 @@ pub(super) struct Source<'a> {
 
 impl Source<'_> {
     pub fn error(&self, span: Range<usize>, message: impl Into<String>, help: Option<String>) -> ConfigError {
-        let floor = |at: usize| {
-            (0..=at.min(self.text.len())).rev().find(|i| self.text.is_char_boundary(*i)).unwrap_or(0)
-        };
+        let floor =
+            |at: usize| (0..=at.min(self.text.len())).rev().find(|i| self.text.is_char_boundary(*i)).unwrap_or(0);
         let (start, end) = (floor(span.start), floor(span.end));
         let before = self.text.get(..start).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |i| i + 1);
         let line_text = self.text.get(line_start..).unwrap_or_default().lines().next().unwrap_or_default();
         let line_end = line_start + line_text.len();
-        let width =
-            self.text.get(start..end.clamp(start, line_end.max(start))).map_or(1, |t| t.chars().count());
+        let width = self.text.get(start..end.clamp(start, line_end.max(start))).map_or(1, |t| t.chars().count());
         // One character for one, so that the caret stays below what it means.
         let shown = line_text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         ConfigError::Invalid(Box::new(Pointed {
@@ -118,8 +116,6 @@ mod tests {
         for span in [0..0, 5..1, 100..200, 1..2] {
             let _ = Source { file: "f", text: "é" }.error(span, "bad", None).to_string();
         }
-        assert!(
-            Source { file: "f", text: "" }.error(3..9, "bad", None).to_string().starts_with("f:1:1: bad")
-        );
+        assert!(Source { file: "f", text: "" }.error(3..9, "bad", None).to_string().starts_with("f:1:1: bad"));
     }
 }

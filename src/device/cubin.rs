@@ -67,7 +67,9 @@ pub fn complete(mut item: Item, bytes: &[u8]) -> Item {
         let Some(name) = elf.shdr_strtab.get_at(section.sh_name) else { continue };
         let range = section.file_range().and_then(|r| bytes.get(r)).unwrap_or_default();
         match name {
-            ".nv.compat" if attribute(range, ATTRIBUTE_ARCH_SPECIFIC) == Some(1) => item.arch.feature = Feature::Arch,
+            ".nv.compat" if attribute(range, ATTRIBUTE_ARCH_SPECIFIC) == Some(1) => {
+                item.arch.feature = Feature::Arch
+            }
             ".note.nv.cuinfo" if item.toolkit.is_none() => item.toolkit = cuinfo_toolkit(range),
             _ => {}
         }

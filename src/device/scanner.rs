@@ -235,7 +235,11 @@ impl Scanner {
 
     fn finish(mut self, size: u64) -> FileFacts {
         if let Some((offset, count)) = self.log.dropped {
-            self.gap(offset, format!("{count} device code regions are over the limit for one file"), GapEffect::File);
+            self.gap(
+                offset,
+                format!("{count} device code regions are over the limit for one file"),
+                GapEffect::File,
+            );
         }
         let mut sections = Vec::new();
         let mut elf = None;

@@ -127,7 +127,9 @@ fn checksum_holds(block: &[u8; BLOCK]) -> bool {
 /// Whether these bytes begin a tar: what tells a layer from any other blob.
 pub fn looks_like_tar(head: &[u8]) -> bool {
     match head.first_chunk::<BLOCK>() {
-        Some(block) => checksum_holds(block) || head.len() >= 2 * BLOCK && head[..2 * BLOCK].iter().all(|&b| b == 0),
+        Some(block) => {
+            checksum_holds(block) || head.len() >= 2 * BLOCK && head[..2 * BLOCK].iter().all(|&b| b == 0)
+        }
         None => false,
     }
 }
@@ -165,7 +167,8 @@ fn read_entry(
     visit: &mut dyn FnMut(Entry, &mut dyn Body) -> io::Result<()>,
 ) -> Result<(), TarError> {
     let raw_name = extensions.take_path().unwrap_or_else(|| header.path_bytes().into_owned());
-    let raw_link = extensions.take_link().or_else(|| header.link_name_bytes().map(|l| l.into_owned())).unwrap_or_default();
+    let raw_link =
+        extensions.take_link().or_else(|| header.link_name_bytes().map(|l| l.into_owned())).unwrap_or_default();
     let mut notes = Vec::new();
     let normal = ImagePath::normalise(&raw_name);
     if normal.escaped {

@@ -132,8 +132,7 @@ impl<'a> Facts<'a> {
                 }
             };
             if skipped > 0 {
-                out.gaps
-                    .push(Gap::note(path.clone(), format!("{skipped} lines of its file list were not read")));
+                out.gaps.push(Gap::note(path.clone(), format!("{skipped} lines of its file list were not read")));
             }
         }
         for (dir, InfoDir { told, files }) in dirs {
@@ -307,13 +306,7 @@ impl<'a> Owners<'a> {
         self.keys.iter().enumerate().map(name).collect()
     }
 
-    fn place(
-        &self,
-        path: &ImagePath,
-        spot: Option<&Spot>,
-        folders: &Folders<'_>,
-        naming: &dyn Naming,
-    ) -> Key {
+    fn place(&self, path: &ImagePath, spot: Option<&Spot>, folders: &Folders<'_>, naming: &dyn Naming) -> Key {
         let known = naming.component_for(path);
         if let Some(Spot { site, installed, top }) = spot {
             let folder = folders.get(&(site, top.name.as_str())).copied().flatten();
@@ -362,9 +355,7 @@ fn components(facts: &Facts<'_>, files: &[ImagePath], keys: &[Key]) -> (Vec<Comp
             (key, component)
         })
         .collect();
-    made.sort_by(|(ka, a), (kb, b)| {
-        (&a.name, &a.root, a.manager, ka).cmp(&(&b.name, &b.root, b.manager, kb))
-    });
+    made.sort_by(|(ka, a), (kb, b)| (&a.name, &a.root, a.manager, ka).cmp(&(&b.name, &b.root, b.manager, kb)));
     let numbers: BTreeMap<&Key, usize> = made.iter().enumerate().map(|(i, (key, _))| (*key, i)).collect();
     let owner = keys.iter().map(|key| numbers.get(key).copied()).collect();
     (made.into_iter().map(|(_, component)| component).collect(), owner)
@@ -372,8 +363,7 @@ fn components(facts: &Facts<'_>, files: &[ImagePath], keys: &[Key]) -> (Vec<Comp
 
 /// The deepest directory that holds both.
 fn common(a: &ImagePath, b: &ImagePath) -> ImagePath {
-    let shared: Vec<&[u8]> =
-        a.components().zip(b.components()).take_while(|(x, y)| x == y).map(|p| p.0).collect();
+    let shared: Vec<&[u8]> = a.components().zip(b.components()).take_while(|(x, y)| x == y).map(|p| p.0).collect();
     ImagePath::new(shared.join(&b'/'))
 }
 

@@ -18,8 +18,7 @@ const DISTRIBUTIONS: &[(&str, &str)] = &[
 ];
 
 /// Words that distinguish builds of one distribution: `faiss-gpu-cu12`, `opencv-python-headless`.
-const VARIANTS: &[&str] =
-    &["bin", "contrib", "cpu", "cuda", "gpu", "headless", "nightly", "python", "rocm", "xpu"];
+const VARIANTS: &[&str] = &["bin", "contrib", "cpu", "cuda", "gpu", "headless", "nightly", "python", "rocm", "xpu"];
 
 /// The normalised name of a distribution (PEP 503): `flash_attn` is `flash-attn`.
 pub fn normalise(name: &str) -> String {
@@ -84,10 +83,7 @@ pub fn stem(file: &[u8]) -> String {
             cut = cut.find(tag).map_or(cut, |at| &cut[..at]);
         }
     } else if let Some((head, extension)) = cut.rsplit_once('.')
-        && matches!(
-            extension,
-            "a" | "bin" | "cubin" | "fatbin" | "hsaco" | "jar" | "o" | "ptx" | "whl" | "zip"
-        )
+        && matches!(extension, "a" | "bin" | "cubin" | "fatbin" | "hsaco" | "jar" | "o" | "ptx" | "whl" | "zip")
     {
         cut = head;
     }

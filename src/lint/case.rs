@@ -36,7 +36,10 @@ pub struct ComponentCase<'a> {
 pub enum ComponentCause {
     Code(Cause),
     /// Of several variants none is for this image.
-    NoVariant { wanted: String, cpu: bool },
+    NoVariant {
+        wanted: String,
+        cpu: bool,
+    },
     /// Which variant is loaded cannot be told.
     VariantUnknown(String),
 }
@@ -75,7 +78,10 @@ pub fn judge<'a>(
         let image = e.image.platform.as_ref();
         target.platforms.is_empty() || image.is_none_or(|i| target.platforms.iter().any(|p| i.serves(p)))
     };
-    let chosen = evidence.iter().position(serves).unwrap_or(0);
+    // Without a platform of its own a target takes linux/amd64, where there is a choice.
+    let usual = |e: &Evidence| e.image.platform.as_ref().is_some_and(|p| p.serves(&Platform::default()));
+    let preferred = if target.platforms.is_empty() { evidence.iter().position(usual) } else { None };
+    let chosen = preferred.or_else(|| evidence.iter().position(serves)).unwrap_or(0);
     let found = evidence.get(chosen)?;
     let host = host(target, found, catalog);
     let mut components: Vec<ComponentCase<'a>> = Vec::new();
@@ -88,8 +94,15 @@ pub fn judge<'a>(
     problems.extend(wrong_platform(target, found, &components));
     problems.extend(driver_window(target, catalog));
     problems.extend(cuda_major(target, found, &components, catalog));
-    let mut case =
-        TargetCase { target, evidence: found, host, components, problems, verdict: Verdict::Ok, why: String::new() };
+    let mut case = TargetCase {
+        target,
+        evidence: found,
+        host,
+        components,
+        problems,
+        verdict: Verdict::Ok,
+        why: String::new(),
+    };
     (case.verdict, case.why) = sum(&case, allow_gaps);
     Some(case)
 }
@@ -195,13 +208,28 @@ fn component<'a>(
         _ => {}
     }
     judged.sort_by(|a, b| (a.judgement.verdict, &a.file.path).cmp(&(b.judgement.verdict, &b.file.path)));
-    Some(ComponentCase { index, role, verdict: word, cause: decided, worst: worst_file, files: judged, counts, note })
+    Some(ComponentCase {
+        index,
+        role,
+        verdict: word,
+        cause: decided,
+        worst: worst_file,
+        files: judged,
+        counts,
+        note,
+    })
 }
 
 /// A component with its files and no judgement: for what does not depend on a target.
 pub fn bare<'a>(index: usize, role: Role, evidence: &'a Evidence, catalog: &Catalog) -> ComponentCase<'a> {
     let files = evidence.files.iter().filter(|f| f.component == Some(index) && super::roles::counts(f, catalog));
-    let judgement = Judgement { verdict: Verdict::Ok, cause: Cause::Fits, counts: Counts::default(), special: false, general: (0, 0) };
+    let judgement = Judgement {
+        verdict: Verdict::Ok,
+        cause: Cause::Fits,
+        counts: Counts::default(),
+        special: false,
+        general: (0, 0),
+    };
     ComponentCase {
         index,
         role,
@@ -258,7 +286,10 @@ fn wrong_platform(target: &Target, evidence: &Evidence, components: &[ComponentC
         && !target.platforms.is_empty()
         && !target.platforms.iter().any(|p| image.serves(p))
     {
-        return problem(format!("the image is for {image}, {} hosts are {}: exec format error", target.gpu, hosts()), None);
+        return problem(
+            format!("the image is for {image}, {} hosts are {}: exec format error", target.gpu, hosts()),
+            None,
+        );
     }
     // What the config says and what the files are can differ.
     let runs_on: Vec<&Platform> =
@@ -298,16 +329,25 @@ fn driver_window(target: &Target, catalog: &Catalog) -> Option<HostProblem> {
     let early = window.first_driver.filter(|first| driver.branch() < *first);
     let late = window.last_driver.filter(|last| driver.branch() > *last);
     let (what, help) = match (early, late) {
-        (Some(first), _) => {
-            (format!("driver {driver} does not know {}: the first that does is R{first}", target.gpu), format!("use a driver of R{first} or newer on these hosts"))
-        }
-        (_, Some(last)) => {
-            (format!("driver {driver} no longer supports {}: the last that does is R{last}", target.gpu), format!("stay on R{last} on these hosts"))
-        }
+        (Some(first), _) => (
+            format!("driver {driver} does not know {}: the first that does is R{first}", target.gpu),
+            format!("use a driver of R{first} or newer on these hosts"),
+        ),
+        (_, Some(last)) => (
+            format!("driver {driver} no longer supports {}: the last that does is R{last}", target.gpu),
+            format!("stay on R{last} on these hosts"),
+        ),
         _ => return None,
     };
     let verdict = if window.verified { Verdict::Fail } else { Verdict::Warn };
-    Some(HostProblem { rule: "driver-does-not-know-gpu", verdict, message: what, help, because: window.because.clone(), path: None })
+    Some(HostProblem {
+        rule: "driver-does-not-know-gpu",
+        verdict,
+        message: what,
+        help,
+        because: window.because.clone(),
+        path: None,
+    })
 }
 
 /// The CUDA runtime of a core component needs a driver of its major's floor or newer.
@@ -347,7 +387,8 @@ fn cuda_major(
 }
 
 /// Libraries whose SONAME ends in the CUDA major they belong to.
-const MAJOR_IN_NAME: [&str; 5] = ["libcudart.so.", "libcublas.so.", "libcublasLt.so.", "libnvrtc.so.", "libnvJitLink.so."];
+const MAJOR_IN_NAME: [&str; 5] =
+    ["libcudart.so.", "libcublas.so.", "libcublasLt.so.", "libnvrtc.so.", "libnvJitLink.so."];
 
 /// The highest CUDA major that the core components use, with who asks for it.
 pub fn required_major(
@@ -358,7 +399,8 @@ pub fn required_major(
     for case in components.iter().filter(|c| c.role == Role::Core) {
         let component = &evidence.components[case.index];
         let label = words::component(component);
-        let said = evidence.framework_cuda.iter().find(|(n, _)| crate::inventory::same_component(n, &component.name));
+        let said =
+            evidence.framework_cuda.iter().find(|(n, _)| crate::inventory::same_component(n, &component.name));
         if let Some((_, cuda)) = said
             && let Ok(cuda) = cuda.parse::<CudaVersion>()
         {
@@ -366,7 +408,8 @@ pub fn required_major(
         }
         for file in &case.files {
             for needed in file.file.facts.elf.iter().flat_map(|e| &e.needed) {
-                let major = MAJOR_IN_NAME.iter().find_map(|n| needed.strip_prefix(n)?.split('.').next()?.parse().ok());
+                let major =
+                    MAJOR_IN_NAME.iter().find_map(|n| needed.strip_prefix(n)?.split('.').next()?.parse().ok());
                 if let Some(major) = major {
                     let who = || (format!("{label} (links {needed})"), Some(file.file.path.clone()));
                     found.entry(major).or_insert_with(who);

@@ -51,6 +51,12 @@ pub fn inspect(evidence: &[Evidence], catalog: &Catalog) -> Report {
     report::of_files(evidence, catalog)
 }
 
+/// What kept the scan from being complete, one line each; empty when gaps are allowed.
+pub fn unread(report: &Report, allow_gaps: bool) -> Vec<String> {
+    let gaps = report.gaps.iter().filter(|g| g.effect == GapEffect::Image && !allow_gaps);
+    gaps.map(words::gap).collect()
+}
+
 /// The run's exit status: 0 clean, 1 findings at or above `fail_on`, 2 the question could not be answered.
 pub fn exit_code(report: &Report, fail_on: FailOn, allow_gaps: bool) -> u8 {
     if !allow_gaps {

@@ -10,8 +10,8 @@ use crate::model::{
     Container, Digest, Evidence, EvidenceFile, Finding, Form, Gap, GapEffect, Machine, SmArch, Verdict, escape,
 };
 use crate::report::{
-    ArchRow, CatalogId, ComponentReport, DeviceCode, FileVerdict, ImageReport, Library, MinDriver, ModuleCounts, Need,
-    Plan, Report, Role, StatsReport, TargetReport, Tool, arch_of,
+    ArchRow, CatalogId, ComponentReport, DeviceCode, FileVerdict, ImageReport, Library, MinDriver, ModuleCounts,
+    Need, Plan, Report, Role, StatsReport, TargetReport, Tool, arch_of,
 };
 
 /// Version of the JSON schema.
@@ -47,9 +47,13 @@ pub fn build(
         tool: tool(catalog),
         image: first.map(|e| image(e, verdict, roles.first().map_or(&[], Vec::as_slice), catalog)),
         targets: Some(cases.iter().map(target).collect()),
-        device_code: unique(evidence.iter().flat_map(|e| device_code(e)).collect(), |d: &DeviceCode| d.path.clone()),
+        device_code: unique(evidence.iter().flat_map(|e| device_code(e)).collect(), |d: &DeviceCode| {
+            d.path.clone()
+        }),
         libraries: unique(evidence.iter().flat_map(|e| libraries(e)).collect(), |l: &Library| l.path.clone()),
-        packages: Some(evidence.iter().flat_map(|e| &e.packages).cloned().collect::<BTreeSet<_>>().into_iter().collect()),
+        packages: Some(
+            evidence.iter().flat_map(|e| &e.packages).cloned().collect::<BTreeSet<_>>().into_iter().collect(),
+        ),
         findings,
         waived: Vec::new(),
         plan: (!cases.is_empty()).then_some(plan),
@@ -254,11 +258,7 @@ fn libraries(evidence: &Evidence) -> Vec<Library> {
                 component: component_name(evidence, file),
                 rpath: elf.and_then(|e| text(&e.rpath)),
                 runpath: elf.and_then(|e| text(&e.runpath)),
-                needs: elf
-                    .iter()
-                    .flat_map(|e| &e.needed)
-                    .map(|n| Need { soname: escape(n.as_bytes()) })
-                    .collect(),
+                needs: elf.iter().flat_map(|e| &e.needed).map(|n| Need { soname: escape(n.as_bytes()) }).collect(),
             }
         })
         .collect()

@@ -61,11 +61,16 @@ pub fn counts(file: &EvidenceFile, catalog: &Catalog) -> bool {
 fn reached_by_entrypoint(evidence: &Evidence) -> BTreeSet<usize> {
     let config = &evidence.image.config;
     let Some(program) = config.entrypoint.first().or(config.cmd.first()) else { return BTreeSet::new() };
-    let by_path: BTreeMap<&ImagePath, usize> = evidence.files.iter().enumerate().map(|(i, f)| (&f.path, i)).collect();
+    let by_path: BTreeMap<&ImagePath, usize> =
+        evidence.files.iter().enumerate().map(|(i, f)| (&f.path, i)).collect();
     let links: BTreeMap<&ImagePath, &ImagePath> = evidence.links.iter().map(|(l, t)| (l, t)).collect();
     let find = |path: &ImagePath| by_path.get(links.get(path).copied().unwrap_or(path)).copied();
     let places: Vec<ImagePath> = if program.contains('/') {
-        vec![ImagePath::new(if program.starts_with('/') { program.clone() } else { format!("{}/{program}", config.working_dir) })]
+        vec![ImagePath::new(if program.starts_with('/') {
+            program.clone()
+        } else {
+            format!("{}/{program}", config.working_dir)
+        })]
     } else {
         let path = config.var("PATH").unwrap_or("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
         path.split(':').map(|dir| ImagePath::new(dir).join(program.as_bytes())).collect()

@@ -56,7 +56,10 @@ pub fn reason(target: &Target, component: &ComponentCase<'_>) -> String {
         }
         ComponentCause::VariantUnknown(why) => why.clone(),
         ComponentCause::Code(cause) => {
-            let file = component.files.iter().find(|f| Some(f.file.path.as_bytes()) == component.worst.map(|w| w.path.as_bytes()));
+            let file = component
+                .files
+                .iter()
+                .find(|f| Some(f.file.path.as_bytes()) == component.worst.map(|w| w.path.as_bytes()));
             cause_text(cause, target, file)
         }
     }
@@ -68,7 +71,13 @@ pub fn file_reason(target: &Target, file: &FileCase<'_>) -> String {
 }
 
 fn cause_text(cause: &Cause, target: &Target, file: Option<&FileCase<'_>>) -> String {
-    let has = || file.map_or(String::new(), |f| format!(": it has {}", summary(&f.file.facts.modules)));
+    let has = || {
+        let told = |f: &FileCase<'_>| {
+            let name = escape(f.file.path.file_name());
+            format!(": {name} has {}", summary(&f.file.facts.modules))
+        };
+        file.map_or(String::new(), told)
+    };
     let cc = target.capability;
     match cause {
         Cause::Fits => match file.map(|f| f.judgement.counts) {
@@ -79,26 +88,35 @@ fn cause_text(cause: &Cause, target: &Target, file: Option<&FileCase<'_>>) -> St
             format!("machine code that {cc} runs; {missing} of {of} modules are kernels for other chips")
         }
         Cause::SomeJit { modules, of } => {
-            format!("machine code that {cc} runs; {modules} of {of} modules are compiled by the driver")
+            format!("machine code that {cc} runs; {modules} of {of} modules are compiled by the driver (JIT)")
         }
         Cause::SiblingServes => format!("made for other chips; another library of the package serves {cc}"),
         Cause::MostlySpecial { missing, of } => {
             format!("{missing} of {of} modules, half of its code or more, are for other chips than {cc}")
         }
         Cause::Jit { modules, of } => {
-            let driver = target.driver.as_ref().map_or(String::new(), |_| " by the driver".to_owned());
-            format!("{modules} of {of} modules have only PTX for {cc}, compiled{driver} at each cold start")
+            format!(
+                "{modules} of {of} modules have only PTX for {cc}, compiled by the driver (JIT) at each cold start"
+            )
         }
         Cause::Uncertain(doubt) => doubt.text().to_owned(),
         Cause::Partly { missing, of, block: None } => {
-            format!("{missing} of {of} modules have no device code for {cc}{}: \"no kernel image\" (209) when they are used", has())
+            format!(
+                "{missing} of {of} modules have no device code for {cc}{}: \"no kernel image\" (209) when they are used",
+                has()
+            )
         }
         Cause::Partly { missing, of, block: Some(block) } => {
-            format!("{missing} of {of} modules: {}", block_text(*block, target))
+            format!("{missing} of {of} modules{}: {}", has(), block_text(*block, target))
         }
         Cause::NoImage => format!("no device code for {cc}{}: \"no kernel image is available\" (209)", has()),
-        Cause::Refused(block) => block_text(*block, target),
-        Cause::NeedsLinker => "only code that a linker or compiler must finish at run time (LTO-IR, tile IR)".to_owned(),
+        Cause::Refused(block) => {
+            let name = file.map_or(String::new(), |f| format!("{}: ", escape(f.file.path.file_name())));
+            format!("{name}{}", block_text(*block, target))
+        }
+        Cause::NeedsLinker => {
+            "only code that a linker or compiler must finish at run time (LTO-IR, tile IR)".to_owned()
+        }
         Cause::Incomplete(why) => format!("its device code could not be listed whole: {why}"),
     }
 }

@@ -117,7 +117,9 @@ impl FileKind {
     pub fn loadable(self) -> bool {
         match self {
             Self::Object | Self::Archive => false,
-            Self::SharedObject | Self::Executable | Self::Fatbin | Self::Cubin | Self::Ptx | Self::BrokenElf => true,
+            Self::SharedObject | Self::Executable | Self::Fatbin | Self::Cubin | Self::Ptx | Self::BrokenElf => {
+                true
+            }
         }
     }
 

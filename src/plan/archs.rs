@@ -48,7 +48,8 @@ pub fn like(variable: &str, example: &str, archs: &[SmArch]) -> String {
     if example.contains("sm_") {
         return join(archs, ToString::to_string, by);
     }
-    let is_dotted = example.split([';', ',', ' ']).any(|t| t.starts_with(|c: char| c.is_ascii_digit()) && t.contains('.'));
+    let is_dotted =
+        example.split([';', ',', ' ']).any(|t| t.starts_with(|c: char| c.is_ascii_digit()) && t.contains('.'));
     if is_dotted { join(archs, dotted, by) } else { join(archs, number, by) }
 }
 
@@ -65,8 +66,16 @@ mod tests {
             ("CMAKE_CUDA_ARCHITECTURES", "80;90", "80-real;90a-real;120-real"),
             ("FLASH_ATTN_CUDA_ARCHS", "80;90;100;120", "80;90a;120"),
             ("TF_CUDA_COMPUTE_CAPABILITIES", "sm_80,compute_90", "sm_80,sm_90a,sm_120"),
-            ("NVCC_GENCODE", "-gencode=arch=compute_90,code=sm_90", "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_120,code=sm_120"),
-            ("CUPY_NVCC_GENERATE_CODE", "arch=compute_80,code=sm_80;arch=compute_90,code=sm_90 | current", "arch=compute_80,code=sm_80;arch=compute_90a,code=sm_90a;arch=compute_120,code=sm_120"),
+            (
+                "NVCC_GENCODE",
+                "-gencode=arch=compute_90,code=sm_90",
+                "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90a,code=sm_90a -gencode=arch=compute_120,code=sm_120",
+            ),
+            (
+                "CUPY_NVCC_GENERATE_CODE",
+                "arch=compute_80,code=sm_80;arch=compute_90,code=sm_90 | current",
+                "arch=compute_80,code=sm_80;arch=compute_90a,code=sm_90a;arch=compute_120,code=sm_120",
+            ),
             ("torch_cuda_arch_list", "7.0 7.5 8.0", "8.0 9.0a 12.0"),
             ("X", "60,70,75", "80,90a,120"),
         ] {

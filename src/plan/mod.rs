@@ -70,9 +70,8 @@ fn code_needs<'c, 'a>(cases: &'c [TargetCase<'a>]) -> Vec<Need<'c, 'a>> {
             let info = &case.evidence.components[component.index];
             let label = component_label(info);
             let root = &info.root;
-            let same = |n: &Need<'_, '_>| {
-                n.label == label && n.case.evidence.components[n.component.index].root == *root
-            };
+            let same =
+                |n: &Need<'_, '_>| n.label == label && n.case.evidence.components[n.component.index].root == *root;
             let at = needs.iter().position(same).unwrap_or(needs.len());
             if at == needs.len() {
                 needs.push(Need {
@@ -200,7 +199,8 @@ fn toolkit_note(wanted: &[SmArch], own: Option<CudaVersion>, catalog: &Catalog) 
 
 fn rebuild(need: &Need<'_, '_>, knob: &Knob, wanted: &[SmArch], note: Option<String>) -> Step {
     let value = archs::like(&knob.variable, &knob.example, wanted);
-    let mut summary = format!("build {} with {}=\"{value}\" (for {})", need.label, knob.variable, need.gpus.join(", "));
+    let mut summary =
+        format!("build {} with {}=\"{value}\" (for {})", need.label, knob.variable, need.gpus.join(", "));
     if let Some(note) = &note {
         summary.push_str(&format!("; {note}"));
     }
@@ -229,8 +229,13 @@ fn torch_wheel(
     let own_index = version.split_once('+').map(|(_, tag)| tag.to_owned());
     let carries = |cuda: CudaVersion, names: &[String]| {
         let floor = catalog.toolkits().driver_floor(cuda.major);
-        let drivers = cases.iter().filter(|c| names.contains(&c.target.name)).filter_map(|c| c.target.driver.as_ref());
-        floor.is_none_or(|f| drivers.clone().all(|d| d.lowest >= f.driver || d.lowest.is_branch() && d.lowest.branch() == f.driver.branch()))
+        let drivers =
+            cases.iter().filter(|c| names.contains(&c.target.name)).filter_map(|c| c.target.driver.as_ref());
+        floor.is_none_or(|f| {
+            drivers
+                .clone()
+                .all(|d| d.lowest >= f.driver || d.lowest.is_branch() && d.lowest.branch() == f.driver.branch())
+        })
     };
     let everyone: Vec<String> = cases.iter().map(|c| c.target.name.clone()).collect();
     let missing: Vec<Capability> = need.missing.iter().copied().collect();
@@ -238,14 +243,26 @@ fn torch_wheel(
     for (capabilities, names, whole) in [(&all, &everyone, true), (&missing, &need.targets, false)] {
         let found = catalog.wheels().torch_variants_covering(version, capabilities, machine, &sass_serves);
         let fits = |w: &&crate::catalog::wheels::TorchWheel| {
-            carries(w.cuda, names) && (Some(&w.index) != own_index.as_ref() || w.torch != version.split('+').next().unwrap_or(version))
+            carries(w.cuda, names)
+                && (Some(&w.index) != own_index.as_ref() || w.torch != version.split('+').next().unwrap_or(version))
         };
-        let wheel = found.same.iter().find(fits).map(|w| (w, true)).or_else(|| found.later.iter().find(fits).map(|w| (w, false)));
+        let wheel = found
+            .same
+            .iter()
+            .find(fits)
+            .map(|w| (w, true))
+            .or_else(|| found.later.iter().find(fits).map(|w| (w, false)));
         let Some((wheel, same)) = wheel else { continue };
-        let name = if same { format!("the {} build of the same release", wheel.index) } else { format!("torch {} from {}", wheel.torch, wheel.index) };
+        let name = if same {
+            format!("the {} build of the same release", wheel.index)
+        } else {
+            format!("torch {} from {}", wheel.torch, wheel.index)
+        };
         let scope = match (whole, same) {
             (true, true) => String::new(),
-            (true, false) => format!(", since no build of {} covers the fleet", version.split('+').next().unwrap_or(version)),
+            (true, false) => {
+                format!(", since no build of {} covers the fleet", version.split('+').next().unwrap_or(version))
+            }
             (false, _) => format!(" as a second tag for {}", need.gpus.join(", ")),
         };
         plan.steps.push(Step {

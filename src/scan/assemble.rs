@@ -9,9 +9,7 @@ use crate::catalog::Catalog;
 use crate::image::Image;
 use crate::image::overlay::Tree;
 use crate::inventory;
-use crate::model::{
-    Digest, Evidence, EvidenceFile, FileFacts, Gap, ImageFacts, ImagePath, LayerSummary, Stats,
-};
+use crate::model::{Digest, Evidence, EvidenceFile, FileFacts, Gap, ImageFacts, ImagePath, LayerSummary, Stats};
 
 /// Version of the evidence format.
 const SCHEMA: u32 = 1;

@@ -63,10 +63,10 @@ pub fn run(
     options: &ScanOptions,
     observer: &dyn Observer,
 ) -> Result<Scanned, ImageError> {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(options.jobs).build().map_err(|e| ImageError::Io {
-        place: "worker threads".to_owned(),
-        source: std::io::Error::other(e),
-    })?;
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(options.jobs)
+        .build()
+        .map_err(|e| ImageError::Io { place: "worker threads".to_owned(), source: std::io::Error::other(e) })?;
     let mut streamer = Streamer::new(options, observer);
     let opened = sources::open(reference, open, &mut streamer)?;
     let streamed: Vec<Mutex<Option<LayerRead>>> =
@@ -182,5 +182,11 @@ fn is_zip(path: &Path) -> bool {
 
 /// A gap at a path of a layer that is being read.
 fn file_gap(path: &ImagePath, why: impl Into<String>) -> Gap {
-    Gap { path: Some(path.clone()), layer: None, offset: None, why: why.into(), effect: crate::model::GapEffect::File }
+    Gap {
+        path: Some(path.clone()),
+        layer: None,
+        offset: None,
+        why: why.into(),
+        effect: crate::model::GapEffect::File,
+    }
 }

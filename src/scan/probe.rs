@@ -62,7 +62,12 @@ pub fn file(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Res
     Ok((!carried.is_empty()).then(|| Arc::new(carried)))
 }
 
-fn code(kind: FileKind, path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Result<Option<Arc<FileFacts>>> {
+fn code(
+    kind: FileKind,
+    path: &ImagePath,
+    body: &mut dyn Body,
+    notes: &mut Notes,
+) -> io::Result<Option<Arc<FileFacts>>> {
     // A panic in a parser costs the listing of one file, not the scan; the tar reader moves on by its own count.
     let read = catch_unwind(AssertUnwindSafe(|| device::read(kind, path, body)));
     match read {
@@ -82,7 +87,11 @@ fn code(kind: FileKind, path: &ImagePath, body: &mut dyn Body, notes: &mut Notes
     }
 }
 
-fn members(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Result<Vec<(ImagePath, Arc<FileFacts>)>> {
+fn members(
+    path: &ImagePath,
+    body: &mut dyn Body,
+    notes: &mut Notes,
+) -> io::Result<Vec<(ImagePath, Arc<FileFacts>)>> {
     let mut found = Vec::new();
     let mut inner = Notes::default();
     let walked = zip::walk(body, &ZipLimits::default(), &mut |name, _, member| {

@@ -5,6 +5,7 @@
 # ptx:ARCH[@ISA] (PTX text). A lone "+" starts a new fatbin region, as a second translation unit would.
 #   PTXAS, PTXAS13   ptxas 12.9 (5.0 to 12.1) and 13.x (10.7 and 11.0)     FATBINARY   fatbinary 13.x
 #   FATFLAGS         flags for fatbinary, e.g. "--compress-all"            SONAME      DT_SONAME
+#   LDX              more words for the linker (DT_NEEDED, RPATH)
 #   MACHINE=aarch64  marks the file as AArch64 (the ELF header only: nothing in it is ever run)
 set -eu
 out=$1; shift
@@ -64,8 +65,9 @@ close_region
         printf '.long 0x466243b1\n.long 1\n.quad region%d\n.quad 0\n' $i; i=$((i + 1))
     done
 } >"$work/image.S"
+# shellcheck disable=SC2086
 "${CC:-gcc}" -shared -nostdlib -Wl,--build-id=none -Wl,-z,max-page-size=4096 -s \
-    ${SONAME:+-Wl,-soname,"$SONAME"} -o "$out" "$work/image.S"
+    ${SONAME:+-Wl,-soname,"$SONAME"} -o "$out" "$work/image.S" ${LDX:-}
 if [ "${MACHINE:-}" = aarch64 ]; then
     printf '\267\000' | dd of="$out" bs=1 seek=18 conv=notrunc status=none   # e_machine = EM_AARCH64
 fi

@@ -11,7 +11,7 @@ use imagelint::stream::{Body, Stream};
 type Rows = BTreeMap<(String, String, String, String), u64>;
 
 fn corpus() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/corpus"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/testdata/corpus/cuda"))
 }
 
 fn expected() -> BTreeMap<String, Rows> {

@@ -40,8 +40,7 @@ impl Challenge {
     /// Where the token is asked for. A realm is https, or on this machine like the registry itself: a foreign
     /// registry must not make us talk to what listens here.
     pub fn url(&self, repository: &str, registry: &Uri) -> Result<Uri, String> {
-        let realm: Uri =
-            self.realm.parse().map_err(|_| "its token server has no valid address".to_owned())?;
+        let realm: Uri = self.realm.parse().map_err(|_| "its token server has no valid address".to_owned())?;
         let host = realm.host().unwrap_or_default();
         let near = is_loopback(host) && registry.host().is_some_and(is_loopback);
         let same = registry.host() == Some(host) && registry.scheme() == realm.scheme();
@@ -119,10 +118,7 @@ mod tests {
         assert!(url("http://elsewhere.example/token", "https://r.example/").is_err());
         assert!(url("/token", "https://r.example/").is_err());
         assert!(
-            url("https://r.example/token?a=b", "https://r.example/")
-                .unwrap()
-                .to_string()
-                .contains("?a=b&scope")
+            url("https://r.example/token?a=b", "https://r.example/").unwrap().to_string().contains("?a=b&scope")
         );
     }
 

@@ -66,10 +66,7 @@ pub fn detect(path: &Path, place: &str) -> Result<Found, ImageError> {
     let mut file = File::open(path).map_err(|e| io_error(place, e))?;
     let (head, holds) = stream::peek(&mut file).map_err(|e| io_error(place, e))?;
     if let Some(name) = stream::foreign_packing(&head).filter(|_| holds == Holds::NoTar) {
-        return Err(malformed(
-            place,
-            format!("compressed with {name}, which is not supported; unpack it first"),
-        ));
+        return Err(malformed(place, format!("compressed with {name}, which is not supported; unpack it first")));
     }
     let plain = || classify(&head) == holds;
     let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();

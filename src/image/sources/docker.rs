@@ -34,11 +34,7 @@ impl Saved {
     }
 }
 
-pub fn open(
-    files: impl Files + 'static,
-    selector: &Selector,
-    reference: String,
-) -> Result<Handle, ImageError> {
+pub fn open(files: impl Files + 'static, selector: &Selector, reference: String) -> Result<Handle, ImageError> {
     let place = files.place().to_owned();
     let Some(bytes) = files.small("manifest.json")? else {
         let what = match files.has("repositories") {

@@ -130,8 +130,7 @@ impl Client {
 
     /// A whole document of at most `cap` bytes with its content type; asked for again if it breaks off.
     pub fn document(&self, ask: Ask<'_>, cap: u64) -> Result<(u16, Vec<u8>, Option<String>), ImageError> {
-        let too_large =
-            || ImageError::TooLarge { place: self.host.clone(), what: ask.what.to_owned(), limit: cap };
+        let too_large = || ImageError::TooLarge { place: self.host.clone(), what: ask.what.to_owned(), limit: cap };
         let mut tried = 1;
         loop {
             let answer = self.get(ask)?;
@@ -156,8 +155,7 @@ impl Client {
         let state = self.state();
         let scheme = if state.https { "https" } else { "http" };
         let url = format!("{scheme}://{}/v2/{}/{}", self.host, self.repository, ask.path);
-        let url: Uri =
-            url.parse().map_err(|_| Failure::Final(self.error(ask.what, "its address is not valid")))?;
+        let url: Uri = url.parse().map_err(|_| Failure::Final(self.error(ask.what, "its address is not valid")))?;
         let answer = match self.follow(&url, ask, state.token.as_deref()) {
             Err(Failure::Garbled(e)) if state.may_change => return self.with_https(ask, e),
             other => other?,
@@ -227,9 +225,7 @@ impl Client {
         let read = answer.body.take(MAX_TOKEN + 1).read_to_end(&mut bytes);
         match read {
             Err(e) => Err(Failure::Passing(self.io_words(&e, "the token server"))),
-            Ok(n) if n as u64 > MAX_TOKEN => {
-                Err(failed("its token server's answer is over 1 MiB".to_owned()))
-            }
+            Ok(n) if n as u64 > MAX_TOKEN => Err(failed("its token server's answer is over 1 MiB".to_owned())),
             Ok(_) => auth::token(&bytes).ok_or_else(|| failed("its token server gives none".to_owned())),
         }
     }
@@ -255,10 +251,8 @@ impl Client {
                 return Ok(Answer { status, headers: parts.headers, body });
             }
             let location = parts.headers.get(header::LOCATION).and_then(|l| l.to_str().ok());
-            let refused =
-                |why: &str| Failure::Final(self.error(format!("{}: redirected {why}", ask.what), ""));
-            let next =
-                location.and_then(|l| resolve(&at, l)).ok_or_else(|| refused("to no valid address"))?;
+            let refused = |why: &str| Failure::Final(self.error(format!("{}: redirected {why}", ask.what), ""));
+            let next = location.and_then(|l| resolve(&at, l)).ok_or_else(|| refused("to no valid address"))?;
             let host = next.host().unwrap_or_default();
             if next.scheme_str() != Some("https") && at.scheme_str() == Some("https") {
                 return Err(refused(&format!("from https to plain HTTP ({})", shown(host))));
@@ -301,9 +295,7 @@ impl Client {
 
     pub fn io_words(&self, e: &io::Error, what: &str) -> ImageError {
         let (why, hint) = match e.kind() {
-            io::ErrorKind::ConnectionRefused => {
-                ("connection refused".to_owned(), "does a registry listen there?")
-            }
+            io::ErrorKind::ConnectionRefused => ("connection refused".to_owned(), "does a registry listen there?"),
             io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe => {
                 ("the connection was cut".to_owned(), "")
             }

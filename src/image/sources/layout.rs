@@ -44,13 +44,7 @@ impl<F: Files> Layout<F> {
         }
     }
 
-    fn small(
-        &self,
-        name: &str,
-        digest: &Digest,
-        size: Option<u64>,
-        what: &str,
-    ) -> Result<Vec<u8>, ImageError> {
+    fn small(&self, name: &str, digest: &Digest, size: Option<u64>, what: &str) -> Result<Vec<u8>, ImageError> {
         let place = self.files.place();
         let bytes = self.files.small(name)?.ok_or_else(|| missing(place, what, digest))?;
         verify(&bytes, digest, size, &format!("{place}: {what}"))?;
@@ -100,11 +94,7 @@ pub fn is_layout(files: &dyn Files) -> bool {
 }
 
 /// Opens an OCI layout.
-pub fn open(
-    files: impl Files + 'static,
-    selector: &Selector,
-    reference: String,
-) -> Result<Handle, ImageError> {
+pub fn open(files: impl Files + 'static, selector: &Selector, reference: String) -> Result<Handle, ImageError> {
     let place = files.place().to_owned();
     let Some(bytes) = files.small("index.json")? else {
         return Err(ImageError::NotFound {
@@ -139,10 +129,7 @@ fn names(d: &Descriptor) -> impl Iterator<Item = &str> {
 
 fn select(all: Vec<Descriptor>, selector: &Selector, place: &str) -> Result<Vec<Descriptor>, ImageError> {
     if all.is_empty() {
-        return Err(ImageError::NotAnImage {
-            reference: place.to_owned(),
-            what: "an empty layout".to_owned(),
-        });
+        return Err(ImageError::NotAnImage { reference: place.to_owned(), what: "an empty layout".to_owned() });
     }
     let listing = |list: &[Descriptor]| {
         let mut out: Vec<String> = Vec::new();
@@ -186,10 +173,7 @@ fn select(all: Vec<Descriptor>, selector: &Selector, place: &str) -> Result<Vec<
     let one_name = chosen.iter().all(|d| names(d).next() == first.as_deref());
     let one_image = chosen.iter().all(|d| d.digest == chosen[0].digest);
     if !one_name && !one_image {
-        return Err(malformed(
-            place,
-            format!("several images, add :TAG to choose one of {}", listing(&chosen)),
-        ));
+        return Err(malformed(place, format!("several images, add :TAG to choose one of {}", listing(&chosen))));
     }
     if one_image {
         chosen.truncate(1);

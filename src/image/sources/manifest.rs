@@ -169,11 +169,7 @@ pub fn check_layer(layer: &Descriptor, place: &str) -> Result<(), ImageError> {
         Some("" | "+gzip" | ".gzip" | "+zstd" | ".zstd") => Ok(()),
         _ if media_type.ends_with("+encrypted") => Err(malformed(
             place,
-            format!(
-                "layer {} is encrypted ({}); decrypt the image first",
-                shown(&layer.digest),
-                shown(media_type)
-            ),
+            format!("layer {} is encrypted ({}); decrypt the image first", shown(&layer.digest), shown(media_type)),
         )),
         _ if media_type == "application/vnd.in-toto+json" => {
             Err(ImageError::NotAnImage { reference: place.to_owned(), what: "an attestation".to_owned() })
@@ -263,12 +259,7 @@ impl Config {
             cmd: words(run.cmd),
             working_dir: run.working_dir.unwrap_or_default(),
             user: run.user.unwrap_or_default(),
-            labels: run
-                .labels
-                .unwrap_or_default()
-                .into_iter()
-                .map(|(k, v)| (k, v.unwrap_or_default()))
-                .collect(),
+            labels: run.labels.unwrap_or_default().into_iter().map(|(k, v)| (k, v.unwrap_or_default())).collect(),
         }
     }
 }
@@ -311,10 +302,7 @@ mod tests {
         assert!(refused(&format!(r#"{{"config":{config},"manifests":[]}}"#)).contains("at once"));
         assert!(refused(r#"{"schemaVersion":1,"fsLayers":[]}"#).contains("schema 1"));
         assert!(refused(r#"{"mediaType":"application/x+json","layers":[]}"#).contains("application/x+json"));
-        assert!(
-            refused(r#"{"artifactType":"a/b","config":{"mediaType":"c/d"}}"#)
-                .contains("artifact of type a/b")
-        );
+        assert!(refused(r#"{"artifactType":"a/b","config":{"mediaType":"c/d"}}"#).contains("artifact of type a/b"));
         assert!(refused(r#"{"config":{"mediaType":"c/d","size":-1}}"#).contains("cannot be read"));
         assert!(refused(&"[".repeat(100_000)).contains("cannot be read"));
     }
@@ -325,9 +313,7 @@ mod tests {
         let check = |t: &str| check_layer(&layer(t), "x").map_err(|e| e.to_string());
         check("application/vnd.docker.image.rootfs.foreign.diff.tar.gzip").unwrap();
         check("application/vnd.oci.image.layer.v1.tar+zstd").unwrap();
-        assert!(
-            check("application/vnd.oci.image.layer.v1.tar+gzip+encrypted").unwrap_err().contains("encrypted")
-        );
+        assert!(check("application/vnd.oci.image.layer.v1.tar+gzip+encrypted").unwrap_err().contains("encrypted"));
         assert!(check("a/b").unwrap_err().contains("`a/b`"));
     }
 

@@ -184,8 +184,7 @@ fn bare(word: &str, options: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Ha
 
 /// Whether a word can only be meant as a path: then a typo is no reason to ask the network.
 fn looks_like_path(word: &str) -> bool {
-    let endings =
-        [".tar", ".tgz", ".gz", ".zst", ".whl", ".so", ".cubin", ".fatbin", ".ptx", ".sqsh", ".zip"];
+    let endings = [".tar", ".tgz", ".gz", ".zst", ".whl", ".so", ".cubin", ".fatbin", ".ptx", ".sqsh", ".zip"];
     let end = word.rsplit('/').next().unwrap_or(word);
     let end = end.split(':').next().unwrap_or(end);
     if word.contains("://") {
@@ -268,20 +267,15 @@ fn by_content(found: Found, named: &Named<'_>, sink: &mut dyn BlobSink) -> Resul
         Found::Zip => Ok(rootfs::zip(named.path.clone(), reference)),
         Found::Code => Ok(rootfs::file(named.path.clone(), reference)),
         Found::Squashfs => Err(no_squashfs(&place)),
-        Found::Unknown => Err(malformed(
-            &place,
-            "neither an image, an archive nor device code; file:PATH scans it all the same",
-        )),
+        Found::Unknown => {
+            Err(malformed(&place, "neither an image, an archive nor device code; file:PATH scans it all the same"))
+        }
     }
 }
 
 /// Opens the files of an archive, whichever of its two manifests it has. Docker 25 and later write both; the
 /// OCI one knows digests and platforms.
-fn open_files(
-    files: impl Files + 'static,
-    selector: &Selector,
-    reference: String,
-) -> Result<Handle, ImageError> {
+fn open_files(files: impl Files + 'static, selector: &Selector, reference: String) -> Result<Handle, ImageError> {
     if layout::is_layout(&files) {
         layout::open(files, selector, reference)
     } else {
@@ -311,11 +305,9 @@ fn oci_layout(rest: &str, _: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Ha
 fn image_archive(rest: &str, _: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
     let named = Named::new("", rest)?;
     match detect(&named.path, &named.place())? {
-        found @ (Found::Archive
-        | Found::PackedArchive
-        | Found::Layout
-        | Found::SkopeoDir
-        | Found::SavedDir) => by_content(found, &named, sink),
+        found @ (Found::Archive | Found::PackedArchive | Found::Layout | Found::SkopeoDir | Found::SavedDir) => {
+            by_content(found, &named, sink)
+        }
         // Unusual names first: the manifest decides.
         Found::RootTar if headers_are_plain(&named.path) => by_content(Found::Archive, &named, sink),
         found => Err(malformed(&named.place(), format!("{}, not the archive of an image", found.text()))),

@@ -141,12 +141,10 @@ impl Walk<'_> {
             Document::Index(_) if depth >= MAX_DEPTH => {
                 Err(malformed(place, format!("indexes nested more than {MAX_DEPTH} deep")))
             }
-            Document::Index(list) if list.iter().any(Descriptor::is_build_cache) => {
-                Err(ImageError::NotAnImage {
-                    reference: place.to_owned(),
-                    what: "a build cache of BuildKit".into(),
-                })
-            }
+            Document::Index(list) if list.iter().any(Descriptor::is_build_cache) => Err(ImageError::NotAnImage {
+                reference: place.to_owned(),
+                what: "a build cache of BuildKit".into(),
+            }),
             Document::Index(list) => list.into_iter().try_for_each(|d| self.descriptor(d, root, depth + 1)),
         }
     }
@@ -215,11 +213,7 @@ fn check_ambiguous(store: &dyn Store, found: &[Candidate]) -> Result<(), ImageEr
     Ok(())
 }
 
-fn choose<'a>(
-    found: &'a [Candidate],
-    wanted: Option<&Platform>,
-    place: &str,
-) -> Result<&'a Candidate, ImageError> {
+fn choose<'a>(found: &'a [Candidate], wanted: Option<&Platform>, place: &str) -> Result<&'a Candidate, ImageError> {
     let of = |wanted: &Platform| {
         let serves = |c: &&Candidate| c.platform.as_ref().is_some_and(|p| p.serves(wanted));
         let exact = |c: &&Candidate| c.platform.as_ref() == Some(wanted);
@@ -303,8 +297,7 @@ pub fn assemble(
             return Err(malformed(place, what));
         }
         let place = || format!("{place}: layer {name}");
-        let mismatch =
-            |expected, actual| Err(ImageError::DigestMismatch { place: place(), expected, actual });
+        let mismatch = |expected, actual| Err(ImageError::DigestMismatch { place: place(), expected, actual });
         if let Some(read) = stored.read {
             match (digest, read.diff_id) {
                 (Some(expected), _) if expected != read.digest => return mismatch(expected, read.digest),

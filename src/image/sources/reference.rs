@@ -30,9 +30,8 @@ impl Selector {
             Some(n) if !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()) => out.number = n.parse().ok(),
             Some(digest) => {
                 let parsed = digest.parse();
-                out.digest = Some(
-                    parsed.map_err(|_| malformed(place, format!("invalid digest `{}`", shown(digest))))?,
-                );
+                out.digest =
+                    Some(parsed.map_err(|_| malformed(place, format!("invalid digest `{}`", shown(digest))))?);
             }
             None => {}
         }

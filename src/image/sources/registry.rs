@@ -186,9 +186,7 @@ impl Read for Blob {
         loop {
             let problem = match &mut self.body {
                 Some(body) => match body.read(&mut buf[..want]) {
-                    Ok(0) => {
-                        self.client.error(format!("{}: broke off after {} bytes", self.what, self.at), "")
-                    }
+                    Ok(0) => self.client.error(format!("{}: broke off after {} bytes", self.what, self.at), ""),
                     Ok(n) => {
                         self.at += n as u64;
                         return Ok(n);

@@ -8,11 +8,7 @@ use super::files::{io_error, range};
 use crate::model::ConfigFacts;
 
 /// One layer and nothing known about it. `content` is made anew for each image asked for.
-fn open(
-    reference: String,
-    size: Option<u64>,
-    content: impl Fn() -> Content + Send + Sync + 'static,
-) -> Handle {
+fn open(reference: String, size: Option<u64>, content: impl Fn() -> Content + Send + Sync + 'static) -> Handle {
     Handle::new(reference, Vec::new(), move |_| {
         let layer = Layer { digest: None, diff_id: None, size, created_by: None, content: content() };
         Ok(Image { digest: None, platform: None, config: ConfigFacts::default(), layers: vec![layer] })

@@ -74,8 +74,7 @@ fn put(blobs: &mut Blobs, media_type: &str, bytes: Vec<u8>) -> serde_json::Value
 fn image(blobs: &mut Blobs, architecture: &str) -> serde_json::Value {
     let (plain, packed) = (layer(), gz(&layer()));
     let layer = put(blobs, "application/vnd.oci.image.layer.v1.tar+gzip", packed);
-    let config =
-        put(blobs, "application/vnd.oci.image.config.v1+json", config(architecture, &[plain.as_slice()]));
+    let config = put(blobs, "application/vnd.oci.image.config.v1+json", config(architecture, &[plain.as_slice()]));
     let m = serde_json::json!({ "schemaVersion": 2, "config": config, "layers": [layer] });
     put(blobs, manifest::OCI_MANIFEST, serde_json::to_vec(&m).unwrap())
 }
@@ -240,8 +239,7 @@ fn damage_is_named() {
     swapped[0].1 = gz(b"other").iter().copied().chain(layer_bytes).take(swapped[0].1.len()).collect();
     let mut sink = Sink::default();
     let bytes = archive(&swapped);
-    let opened =
-        stream::open(Box::new(Cursor::new(bytes)), &Selector::default(), "-".into(), "in", &mut sink);
+    let opened = stream::open(Box::new(Cursor::new(bytes)), &Selector::default(), "-".into(), "in", &mut sink);
     let failed = opened.and_then(|o| o.image(None).map(drop)).err().unwrap().to_string();
     assert!(failed.contains("is no tar") || failed.contains("in: blobs"), "{failed}");
 }

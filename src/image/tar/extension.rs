@@ -98,7 +98,8 @@ mod tests {
     fn pax_records() {
         let ok = records(b"9 path=a\n12 size=123\n").unwrap_err();
         assert_eq!(ok, "a record does not end its line");
-        let got = records(b"9 path=a\n12 size=123\n".strip_suffix(b"\n").map(|_| &b"9 path=a\n"[..]).unwrap()).unwrap();
+        let got =
+            records(b"9 path=a\n12 size=123\n".strip_suffix(b"\n").map(|_| &b"9 path=a\n"[..]).unwrap()).unwrap();
         assert_eq!(got, [(b"path".to_vec(), b"a".to_vec())]);
         for bad in [&b"x"[..], b"99 a=b\n", b"3 a\n", b"18446744073709551616 a=b\n", b"0 a=b\n", b"2 \n"] {
             assert!(records(bad).is_err(), "{bad:?}");

@@ -90,7 +90,10 @@ impl Map {
             read_leading_map(data, at)?
         } else if let Some(map) = ext.get("GNU.sparse.map") {
             let text = std::str::from_utf8(map).map_err(|_| wrong())?;
-            text.split(',').filter(|t| !t.is_empty()).map(|t| t.parse().map_err(|_| wrong())).collect::<Result<_, _>>()?
+            text.split(',')
+                .filter(|t| !t.is_empty())
+                .map(|t| t.parse().map_err(|_| wrong()))
+                .collect::<Result<_, _>>()?
         } else {
             let pairs = ext.pax.iter().filter(|(k, _)| k == b"GNU.sparse.offset" || k == b"GNU.sparse.numbytes");
             pairs

@@ -67,13 +67,10 @@ pub fn read(walker: &mut Walker<'_>) -> Result<(), Stop> {
 fn member(walker: &mut Walker<'_>, offset: u64) -> Result<(), Stop> {
     walker.directory.listed += 1;
     if walker.directory.listed > walker.limits.entries {
-        return Err(
-            walker.stop(format!("more than {} members in the central directory", walker.limits.entries))
-        );
+        return Err(walker.stop(format!("more than {} members in the central directory", walker.limits.entries)));
     }
     let fixed = walker.need(header::CENTRAL_LEN, "a central header")?;
-    let (name_len, extra_len) =
-        (usize::from(header::u16_at(fixed, 28)), usize::from(header::u16_at(fixed, 30)));
+    let (name_len, extra_len) = (usize::from(header::u16_at(fixed, 28)), usize::from(header::u16_at(fixed, 30)));
     let comment_len = u64::from(header::u16_at(fixed, 32));
     let whole = header::CENTRAL_LEN + name_len + extra_len;
     let shown = name_len.min(walker.limits.name);
@@ -91,12 +88,7 @@ fn member(walker: &mut Walker<'_>, offset: u64) -> Result<(), Stop> {
     walker.pass(comment_len, "a central header")?;
 
     let Some((packed, unpacked, at)) = told else {
-        walker.problem(
-            offset,
-            Some(&path),
-            GapEffect::File,
-            "64-bit values are missing in its central header",
-        );
+        walker.problem(offset, Some(&path), GapEffect::File, "64-bit values are missing in its central header");
         return Ok(());
     };
     let what = match walker.directory.take(at) {

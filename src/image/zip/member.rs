@@ -142,9 +142,7 @@ struct Unpack<'a> {
 impl Unpack<'_> {
     fn fail(&mut self, damage: Damage) -> io::Error {
         let error = match &damage {
-            Damage::Content(what) | Damage::Limit(what) => {
-                io::Error::new(io::ErrorKind::InvalidData, what.clone())
-            }
+            Damage::Content(what) | Damage::Limit(what) => io::Error::new(io::ErrorKind::InvalidData, what.clone()),
             Damage::Io(e) => io::Error::new(e.kind(), e.to_string()),
         };
         self.damage = Some(damage);

@@ -97,8 +97,7 @@ pub fn is_zip(head: &[u8]) -> bool {
 /// where its end is known. An error of `visit` that is not the member's own damage stops the walk.
 pub fn walk(body: &mut dyn Body, limits: &ZipLimits, visit: &mut Visit<'_>) -> Result<ZipSummary, ZipError> {
     let base = body.position();
-    let mut walker =
-        Walker { body, base, limits, summary: ZipSummary::default(), directory: Directory::default() };
+    let mut walker = Walker { body, base, limits, summary: ZipSummary::default(), directory: Directory::default() };
     match walker.run(visit) {
         Ok(()) => Ok(walker.summary),
         Err(stop) => Err(ZipError {
@@ -134,13 +133,7 @@ impl Walker<'_> {
         Stop { offset: self.at(), what: what.into(), source: None }
     }
 
-    fn problem(
-        &mut self,
-        offset: u64,
-        member: Option<&ImagePath>,
-        effect: GapEffect,
-        what: impl Into<String>,
-    ) {
+    fn problem(&mut self, offset: u64, member: Option<&ImagePath>, effect: GapEffect, what: impl Into<String>) {
         if self.summary.problems.len() < self.limits.problems {
             let what = what.into();
             self.summary.problems.push(ZipProblem { offset, member: member.cloned(), what, effect });
@@ -294,12 +287,7 @@ impl Walker<'_> {
 
     /// Reads the data descriptor behind a member. Its layout (signature or none, 32 or 64 bits) is not told
     /// anywhere: the one whose values are right wins, else the one that ends at a header.
-    fn descriptor(
-        &mut self,
-        local: &Local,
-        offset: u64,
-        actual: Option<Sizes>,
-    ) -> Result<Option<Sizes>, Stop> {
+    fn descriptor(&mut self, local: &Local, offset: u64, actual: Option<Sizes>) -> Result<Option<Sizes>, Stop> {
         let at = self.at();
         let window = match self.body.window(28) {
             Ok(window) => window,
@@ -315,12 +303,7 @@ impl Walker<'_> {
                 Ok(None)
             }
             None => {
-                self.problem(
-                    offset,
-                    Some(&local.path),
-                    GapEffect::File,
-                    "no data descriptor behind the member",
-                );
+                self.problem(offset, Some(&local.path), GapEffect::File, "no data descriptor behind the member");
                 Err(self.stop("no data descriptor"))
             }
         }

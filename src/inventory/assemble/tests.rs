@@ -78,8 +78,7 @@ fn metadata_alone_names_a_package_folder() {
     let inventory = image.assemble(&[&format!("{SITE}/torch/lib/libtorch_cuda.so")], &NoNaming);
     assert_eq!(owners(&inventory), [format!("torch 2.7.0+cu126 Pip @{SITE}")]);
     assert_eq!(inventory.framework_cuda, [("torch".to_owned(), "12.6".to_owned())]);
-    let package =
-        Package { manager: Manager::Pip, name: "torch".into(), version: Some("2.7.0+cu126".into()) };
+    let package = Package { manager: Manager::Pip, name: "torch".into(), version: Some("2.7.0+cu126".into()) };
     assert_eq!(inventory.packages, [package]);
 }
 
@@ -133,8 +132,7 @@ fn a_folder_that_a_record_owns_is_wholly_its_own() {
 #[test]
 fn a_folder_that_records_share_is_nobodys() {
     let infos = ["nvidia_cublas-13.0", "nvidia_cufft-12.0"].map(|i| format!("{SITE}/{i}.dist-info"));
-    let files =
-        ["libcublas.so.13", "libcufft.so.12", "libother.so"].map(|f| format!("{SITE}/nvidia/cu13/lib/{f}"));
+    let files = ["libcublas.so.13", "libcufft.so.12", "libother.so"].map(|f| format!("{SITE}/nvidia/cu13/lib/{f}"));
     let image = Image::default()
         .python(&infos[0], "nvidia-cublas", "13.0")
         .record(&infos[0], &[&files[0]])
