@@ -19,7 +19,7 @@ use super::{Handle, OpenOptions};
 use crate::model::Digest;
 
 /// How often in a row a blob may break off without [`PROGRESS`] bytes in between.
-const MAX_CUTS: u32 = 4;
+const MAX_CUTS: u32 = 3;
 const PROGRESS: u64 = 1 << 20;
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
