@@ -135,8 +135,12 @@ pub fn verify(bytes: &[u8], digest: &Digest, size: Option<u64>, place: &str) -> 
     }
 }
 
+/// Where something could not be read; an error that already knows its place keeps it.
 pub fn io_error(place: &str, source: std::io::Error) -> ImageError {
-    ImageError::Io { place: place.to_owned(), source }
+    match source.downcast::<ImageError>() {
+        Ok(inner) => inner,
+        Err(source) => ImageError::Io { place: place.to_owned(), source },
+    }
 }
 
 fn is_absent(e: &std::io::Error) -> bool {

@@ -301,6 +301,7 @@ impl Client {
             }
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => ("no answer in time".to_owned(), ""),
             _ if e.to_string().contains("certificate") => (format!("TLS: {e}"), TLS_HINT),
+            _ if e.to_string().starts_with("timeout") => ("no answer in time".to_owned(), ""),
             _ => (e.to_string(), ""),
         };
         self.error(format!("{what}: {why}"), hint)

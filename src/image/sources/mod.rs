@@ -72,7 +72,7 @@ pub static SOURCES: [Source; 14] = [
     source("dir:", "DIR", "a root file system, or skopeo's dir: layout", dir),
     source("tar:", "FILE", "a root file system in a tar", root_tar),
     source("file:", "FILE", "one ELF, cubin, fatbin, PTX, archive or wheel", single_file),
-    source("-", "", "any of the archives, on standard input", standard_input),
+    source("-", "[:TAG]", "any of the archives, on standard input", standard_input),
     source("docker:", "NAME", "not yet", |name, _, _| {
         let hint = format!(
             "use `docker save {0} | imagelint scan -`; an image of Docker Hub that is named docker is \
@@ -108,7 +108,7 @@ pub fn open(
 ) -> Result<Box<dyn Opened>, ImageError> {
     let by_scheme = SOURCES.iter().find_map(|s| {
         let rest = reference.strip_prefix(s.scheme)?;
-        (s.scheme != "-" || rest.is_empty()).then_some((s, rest))
+        (s.scheme != "-" || rest.is_empty() || rest.starts_with([':', '@'])).then_some((s, rest))
     });
     let handle = match by_scheme {
         Some((source, rest)) => (source.open)(rest, options, sink)?,
@@ -117,12 +117,15 @@ pub fn open(
     Ok(Box::new(handle))
 }
 
+/// Reads the image for a platform.
+type ReadImage = dyn Fn(Option<&Platform>) -> Result<Image, ImageError> + Send + Sync;
+
 /// An opened reference, whatever its source.
 struct Handle {
     reference: String,
     notices: Vec<String>,
     platforms: Vec<Platform>,
-    image: Box<dyn Fn(Option<&Platform>) -> Result<Image, ImageError> + Send + Sync>,
+    image: Box<ReadImage>,
 }
 
 impl Handle {
@@ -175,10 +178,29 @@ fn bare(word: &str, options: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Ha
             hint: "no such file or folder; an image in a registry is written registry:NAME".to_owned(),
         }),
         _ => {
-            let handle = registry::open(word, options)?;
+            let handle = registry::open(word, options).map_err(|e| near_path(e, word))?;
             let notice = format!("{} is read as {} in a registry", shown(word), handle.reference);
             Ok(handle.told(notice))
         }
+    }
+}
+
+/// A failure in a registry, where a layout or an archive of that name and tag may have been meant.
+fn near_path(e: ImageError, word: &str) -> ImageError {
+    let Some((path, _)) = split_path(word) else { return e };
+    let scheme = match detect(&path, word) {
+        Ok(Found::Layout) => "oci:",
+        Ok(Found::Archive | Found::PackedArchive) => "docker-archive:",
+        _ => return e,
+    };
+    let more = |hint: String| {
+        let own = format!("for the path write {scheme}{}", shown(word));
+        if hint.is_empty() { own } else { format!("{hint}; {own}") }
+    };
+    match e {
+        ImageError::NotFound { reference, hint } => ImageError::NotFound { reference, hint: more(hint) },
+        ImageError::Network { host, what, hint } => ImageError::Network { host, what, hint: more(hint) },
+        e => e,
     }
 }
 
@@ -354,9 +376,10 @@ fn single_file(rest: &str, _: &OpenOptions, _: &mut dyn BlobSink) -> Result<Hand
     }
 }
 
-fn standard_input(_: &str, _: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
+fn standard_input(rest: &str, _: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
     let place = "standard input";
-    stream::open(Box::new(io::stdin()), &Selector::default(), "-".to_owned(), place, sink)
+    let selector = Selector::parse(rest, place)?;
+    stream::open(Box::new(io::stdin()), &selector, format!("-{}", shown(rest)), place, sink)
 }
 
 fn later(scheme: &str, name: &str, what: &str, hint: String) -> ImageError {

@@ -293,7 +293,8 @@ pub fn assemble(
     for (((digest, stored, size), diff_id), created_by) in layers.into_iter().zip(diff_ids).zip(steps) {
         let name = digest.unwrap_or(diff_id);
         if let Some(size) = size.filter(|&n| n != stored.size) {
-            let what = format!("layer {name} has {} bytes, the manifest says {size}", stored.size);
+            let what =
+                format!("digest mismatch: layer {name} has {} bytes, the manifest says {size}", stored.size);
             return Err(malformed(place, what));
         }
         let place = || format!("{place}: layer {name}");
@@ -306,7 +307,7 @@ pub fn assemble(
             }
         }
         out.push(Layer {
-            digest: digest.or(stored.read.map(|r| r.digest)),
+            digest,
             diff_id: Some(diff_id),
             size: Some(stored.size),
             created_by,

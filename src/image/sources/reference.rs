@@ -149,7 +149,7 @@ mod tests {
         assert_eq!(both.tag.as_deref(), Some("tag"));
         assert_eq!(both.wanted(), digest);
         assert!(RegistryName::parse("https://r.io/x").unwrap_err().to_string().contains("write r.io/x"));
-        for bad in ["", "UPPER/x", "a b", "x@sha256:12", "[zz]:1/x", "x:\n"] {
+        for bad in ["", "r.io/UPPER", "a b", "x@sha256:12", "[zz]:1/x", "x:\n"] {
             assert!(RegistryName::parse(bad).is_err(), "{bad}");
         }
     }

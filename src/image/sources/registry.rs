@@ -10,7 +10,7 @@ use ureq::BodyReader;
 use ureq::http::header;
 
 use super::super::{Content, ImageError};
-use super::files::{Stored, verify};
+use super::files::{Stored, read_small, verify};
 use super::http::{Ask, Client, back_off};
 use super::manifest::{self, MAX_JSON, malformed, shown};
 use super::oci::{self, Root, Store};
@@ -19,7 +19,7 @@ use super::{Handle, OpenOptions};
 use crate::model::Digest;
 
 /// How often in a row a blob may break off without [`PROGRESS`] bytes in between.
-const MAX_CUTS: u32 = 4;
+const MAX_CUTS: u32 = 3;
 const PROGRESS: u64 = 1 << 20;
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
@@ -62,18 +62,12 @@ impl Registry {
         if status != 200 {
             return Err(refused(&self.client, &self.place, &what, status, &bytes));
         }
-        self.no_html(&bytes, content_type.as_deref(), &what)?;
+        if content_type.as_deref() == Some("text/html") || bytes.trim_ascii_start().starts_with(b"<") {
+            return Err(web_page(&self.client, &what));
+        }
         // Servers that know no types say text/plain or the like: then the document speaks for itself.
         let content_type = content_type.filter(|t| t.starts_with("application/vnd."));
         Ok((bytes, content_type))
-    }
-
-    fn no_html(&self, bytes: &[u8], content_type: Option<&str>, what: &str) -> Result<(), ImageError> {
-        if content_type == Some("text/html") || bytes.trim_ascii_start().starts_with(b"<") {
-            let hint = "is it a registry, and is there a proxy or a login page in between?";
-            return Err(self.client.error(format!("{what}: got a web page"), hint));
-        }
-        Ok(())
     }
 }
 
@@ -89,15 +83,14 @@ impl Store for Registry {
     }
 
     fn config(&self, digest: &Digest, size: Option<u64>) -> Result<Vec<u8>, ImageError> {
-        let what = format!("config {digest} of {}", self.place);
-        let path = format!("blobs/{digest}");
-        let ask = Ask { path: &path, accept: None, from: 0, what: &what };
-        let (status, bytes, content_type) = self.client.document(ask, MAX_JSON)?;
-        if status != 200 {
-            return Err(refused(&self.client, &self.place, &what, status, &bytes));
-        }
-        self.no_html(&bytes, content_type.as_deref(), &what)?;
-        verify(&bytes, digest, size, &format!("{}: config", self.place))?;
+        let Some(size) = size else {
+            return Err(malformed(&self.place, "the manifest gives no size of its config"));
+        };
+        let mut blob = Blob::new(self.client.clone(), "config", &self.place, *digest, size);
+        blob.body = Some(blob.connect()?);
+        let place = format!("{}: config", self.place);
+        let bytes = read_small(blob, size, "the image config", &place)?;
+        verify(&bytes, digest, None, &place)?;
         Ok(bytes)
     }
 
@@ -107,7 +100,7 @@ impl Store for Registry {
         };
         let (client, place, digest) = (self.client.clone(), self.place.clone(), *digest);
         let content = Content::Blob(Box::new(move || {
-            let mut blob = Blob::new(client.clone(), &place, digest, size);
+            let mut blob = Blob::new(client.clone(), "layer", &place, digest, size);
             blob.body = Some(blob.connect()?);
             Ok(Box::new(blob))
         }));
@@ -133,8 +126,8 @@ struct Blob {
 }
 
 impl Blob {
-    fn new(client: Arc<Client>, place: &str, digest: Digest, size: u64) -> Self {
-        let (path, what) = (format!("blobs/{digest}"), format!("layer {digest} of {place}"));
+    fn new(client: Arc<Client>, kind: &str, place: &str, digest: Digest, size: u64) -> Self {
+        let (path, what) = (format!("blobs/{digest}"), format!("{kind} {digest} of {place}"));
         Self { client, place: place.to_owned(), path, what, size, at: 0, cuts: 0, cut_at: 0, body: None }
     }
 
@@ -146,6 +139,9 @@ impl Blob {
             range.strip_prefix("bytes ").and_then(|r| r.split('-').next()).and_then(|n| n.parse::<u64>().ok())
         };
         match answer.status {
+            200 if answer.header(header::CONTENT_TYPE).is_some_and(|t| t.starts_with("text/html")) => {
+                Err(web_page(&self.client, &self.what))
+            }
             200 => {
                 if let Some(length) = answer.length().filter(|&n| n != self.size) {
                     return Err(wrong(format!("{length} bytes, the manifest says {}", self.size)));
@@ -160,7 +156,11 @@ impl Blob {
                 }
             }
             206 if self.at > 0 => {
-                let from = answer.header(header::CONTENT_RANGE).and_then(starts);
+                let from = match answer.header(header::CONTENT_RANGE) {
+                    Some(range) => starts(range),
+                    // Not said: then the length must be that of what is missing.
+                    None => answer.length().and_then(|n| self.size.checked_sub(n)),
+                };
                 if from != Some(self.at) {
                     return Err(wrong("the registry resumes at the wrong byte".to_owned()));
                 }
@@ -225,6 +225,11 @@ struct Errors {
 struct ErrorEntry {
     #[serde(default)]
     code: String,
+}
+
+fn web_page(client: &Client, what: &str) -> ImageError {
+    let hint = "is it a registry, and is there a proxy or a login page in between?";
+    client.error(format!("{what}: got a web page"), hint)
 }
 
 /// Words for an answer that is no content.

@@ -131,7 +131,7 @@ fn one_image_reads_the_same_from_every_place() {
     let at = |name: &str| dir.path().join(name).display().to_string();
     let mut blobs = Vec::new();
     let descriptor = image(&mut blobs, "amd64");
-    let files = layout(blobs, &[descriptor]);
+    let files = layout(blobs, std::slice::from_ref(&descriptor));
     write(&dir.path().join("layout"), &files);
     std::fs::write(at("a.tar"), archive(&files)).unwrap();
     std::fs::write(at("a.tar.gz"), gz(&archive(&files))).unwrap();
@@ -224,7 +224,7 @@ fn damage_is_named() {
     let at = format!("oci:{}", dir.path().display());
     let mut blobs = Vec::new();
     let descriptor = image(&mut blobs, "amd64");
-    let files = layout(blobs, &[descriptor]);
+    let files = layout(blobs, std::slice::from_ref(&descriptor));
     write(dir.path(), &files);
     let (layer_name, layer_bytes) = files[0].clone();
     std::fs::write(dir.path().join(&layer_name), &layer_bytes[1..]).unwrap();
@@ -254,11 +254,11 @@ fn streams_of_all_kinds() {
         Ok::<_, String>(tars(&image, &sink))
     };
     let rootfs = tar(&[("bin/", Vec::new()), ("bin/sh", b"x".to_vec())]);
-    assert_eq!(from(rootfs.clone()).unwrap(), [rootfs.clone()]);
+    assert_eq!(from(rootfs.clone()).unwrap(), std::slice::from_ref(&rootfs));
     assert_eq!(from(gz(&rootfs)).unwrap(), [rootfs]);
     let mut blobs = Vec::new();
     let descriptor = image(&mut blobs, "amd64");
-    let mut files = layout(blobs, &[descriptor]);
+    let mut files = layout(blobs, std::slice::from_ref(&descriptor));
     assert_eq!(from(archive(&files)).unwrap(), [layer()]);
     files.reverse();
     assert_eq!(from(gz(&archive(&files))).unwrap(), [layer()]);
@@ -303,4 +303,104 @@ fn words_are_paths_only_if_they_exist() {
     std::fs::write(at("r.tar.xz"), b"\xfd7zXZ\0...").unwrap();
     assert!(error(&at("r.tar.xz")).contains("compressed with xz"));
     assert!(error("").contains("empty reference"));
+}
+
+/// A registry for one test: answers each request with what `answer` makes of its head, raw.
+fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let (mut head, mut byte) = (Vec::new(), [0]);
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n == 1) {
+                head.push(byte[0]);
+            }
+            let _ = stream.write_all(&answer(&String::from_utf8_lossy(&head).to_ascii_lowercase()));
+        }
+    });
+    host
+}
+
+fn http(status: &str, headers: &str, length: usize, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {length}\r\n{headers}\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+#[test]
+fn a_registry_with_tokens_redirects_and_cuts() {
+    let mut blobs = Vec::new();
+    let m = image(&mut blobs, "amd64");
+    let digest = m["digest"].as_str().unwrap().to_owned();
+    let content: std::collections::HashMap<String, Vec<u8>> =
+        blobs.into_iter().map(|(n, b)| (n.replace("blobs/sha256/", "sha256:"), b)).collect();
+    // Where blobs really are: another origin, which must not see the token and cuts each body once.
+    let blobs = content.clone();
+    let cdn = serve(move |head| {
+        assert!(!head.contains("authorization"), "the token left its host");
+        let name = head.split([' ', '/']).find(|p| p.starts_with("sha256:")).unwrap();
+        let body = &blobs[name];
+        let range =
+            head.split("range: bytes=").nth(1).and_then(|r| r.split('-').next()?.parse::<usize>().ok());
+        match range {
+            None => http("200 OK", "", body.len(), &body[..body.len() / 2]),
+            Some(from) => {
+                let range = format!("content-range: bytes {from}-{}/{}\r\n", body.len() - 1, body.len());
+                http("206 Partial Content", &range, body.len() - from, &body[from..])
+            }
+        }
+    });
+    let tries = std::sync::atomic::AtomicUsize::new(0);
+    let host = serve(move |head| {
+        if head.contains("/token?") {
+            assert!(head.contains("scope=repository:x/y:pull"));
+            let token = br#"{"token":"t0ken"}"#;
+            return http("200 OK", "", token.len(), token);
+        }
+        if !head.contains("authorization: bearer t0ken") {
+            let host = head.split("host: ").nth(1).unwrap().split("\r\n").next().unwrap();
+            let realm = format!("www-authenticate: Bearer realm=\"http://{host}/token\",service=\"s\"\r\n");
+            return http("401 Unauthorized", &realm, 0, b"");
+        }
+        if head.contains("/manifests/none") {
+            let body = br#"{"errors":[{"code":"MANIFEST_UNKNOWN"}]}"#;
+            return http("404 Not Found", "", body.len(), body);
+        }
+        if head.contains("/manifests/") {
+            if tries.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 0 {
+                return http("503 Service Unavailable", "", 0, b"");
+            }
+            let body = &content[&digest];
+            return http("200 OK", "content-type: text/plain\r\n", body.len(), body);
+        }
+        let name = head.split([' ', '/']).find(|p| p.starts_with("sha256:")).unwrap();
+        http("307 Temporary Redirect", &format!("location: http://{cdn}/{name}\r\n"), 0, b"")
+    });
+    let (opened, image, sink) = try_open(&format!("docker://{host}/x/y:z"), None).unwrap();
+    assert!(opened.notices()[0].contains("skopeo"));
+    assert_eq!(image.digest.unwrap().to_string(), m["digest"].as_str().unwrap());
+    assert_eq!(tars(&image, &sink), [layer()]);
+    let unknown = error(&format!("{host}/x/y:none"));
+    assert!(unknown.contains("manifest unknown"), "{unknown}");
+}
+
+#[test]
+fn a_hostile_registry_is_refused_in_one_line() {
+    let refused = |answer: Vec<u8>| {
+        let host = serve(move |_| answer.clone());
+        let text = error(&format!("registry:{host}/x"));
+        assert!(!text.contains('\n'));
+        text
+    };
+    let html = b"<html>login</html>";
+    assert!(refused(http("200 OK", "content-type: text/html\r\n", html.len(), html)).contains("web page"));
+    assert!(refused(http("200 OK", "", 200 << 20, b"{")).contains("larger than the limit"));
+    let away = "location: http://elsewhere.invalid/\r\n";
+    assert!(refused(http("307 Temporary Redirect", away, 0, b"")).contains("elsewhere.invalid"));
+    assert!(refused(http("307 Temporary Redirect", "location: /v2/\r\n", 0, b"")).contains("redirects"));
+    let realm = "www-authenticate: Bearer realm=\"http://elsewhere.invalid/token\"\r\n";
+    assert!(refused(http("401 Unauthorized", realm, 0, b"")).contains("is not https"));
+    assert!(refused(http("403 Forbidden", "", 0, b"")).contains("access denied"));
+    let weird = br#"{"mediaType":"application/vnd.example+json"}"#;
+    assert!(refused(http("200 OK", "", weird.len(), weird)).contains("application/vnd.example+json"));
 }
