@@ -293,8 +293,7 @@ pub fn assemble(
     for (((digest, stored, size), diff_id), created_by) in layers.into_iter().zip(diff_ids).zip(steps) {
         let name = digest.unwrap_or(diff_id);
         if let Some(size) = size.filter(|&n| n != stored.size) {
-            let what =
-                format!("digest mismatch: layer {name} has {} bytes, the manifest says {size}", stored.size);
+            let what = format!("digest mismatch: layer {name} has {} bytes, the manifest says {size}", stored.size);
             return Err(malformed(place, what));
         }
         let place = || format!("{place}: layer {name}");

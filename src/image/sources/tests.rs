@@ -340,8 +340,7 @@ fn a_registry_with_tokens_redirects_and_cuts() {
         assert!(!head.contains("authorization"), "the token left its host");
         let name = head.split([' ', '/']).find(|p| p.starts_with("sha256:")).unwrap();
         let body = &blobs[name];
-        let range =
-            head.split("range: bytes=").nth(1).and_then(|r| r.split('-').next()?.parse::<usize>().ok());
+        let range = head.split("range: bytes=").nth(1).and_then(|r| r.split('-').next()?.parse::<usize>().ok());
         match range {
             None => http("200 OK", "", body.len(), &body[..body.len() / 2]),
             Some(from) => {
