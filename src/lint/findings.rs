@@ -65,11 +65,14 @@ pub fn all(
 fn components(case: &TargetCase<'_>, plan: &Plan, drafts: &mut BTreeMap<Key, Draft>) {
     for component in &case.components {
         let Some(rule) = words::rule_of(component) else { continue };
+        if case.is_settled_by_host(rule) {
+            continue;
+        }
         let verdict = words::weighed(component);
         let idle = component.role == crate::report::Role::Idle;
         let severity = if idle { Severity::Note } else { gate(case, verdict.severity()) };
         let label = words::component(&case.evidence.components[component.index]);
-        let reason = words::reason(case.target, component);
+        let reason = words::reason(case, component);
         let mut draft = finding(rule, severity, verdict, reason);
         let name = &case.evidence.components[component.index].name;
         draft.component = Some(crate::model::escape(name.as_bytes()));
