@@ -30,6 +30,9 @@ pub fn load(path: &Path) -> Result<Vec<Vec<Evidence>>, CliError> {
         if evidence.schema != SCHEMA {
             return Err(broken(format!("it has schema {}, this program reads {SCHEMA}", evidence.schema)));
         }
+        if !evidence.is_consistent() {
+            return Err(broken("a file names a layer or component that is not there".to_owned()));
+        }
         match images.last_mut() {
             // Platforms of one image are neighbours; the same platform again is the image again.
             Some(image)

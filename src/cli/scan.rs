@@ -10,6 +10,7 @@ use super::output::{Screen, write_file};
 use super::progress::Bars;
 use super::saved;
 use crate::catalog::Catalog;
+use crate::config::Date;
 use crate::config::Fleet;
 use crate::image::ImageError;
 use crate::image::sources::OpenOptions;
@@ -43,7 +44,7 @@ pub fn judge(
 ) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
     let fleet = fleet::choose(args, catalog, screen)?;
-    let options = JudgeOptions { allow_gaps: args.allow_gaps };
+    let options = JudgeOptions { allow_gaps: args.allow_gaps, today: Date::today() };
     let mut worst = 0;
     let mut reports: Vec<(Report, u8)> = Vec::new();
     let mut kept: Vec<Evidence> = Vec::new();

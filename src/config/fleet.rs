@@ -37,6 +37,28 @@ pub struct Date {
     pub day: u8,
 }
 
+impl Date {
+    /// Today by the system's clock, UTC.
+    pub fn today() -> Self {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Self::from_days(now.as_secs() / 86_400)
+    }
+
+    /// The day that many days after 1970-01-01, in the Gregorian calendar.
+    fn from_days(days: u64) -> Self {
+        // Counted in eras of 400 years from the first of March 0000, so that leap days end a year.
+        let day = days + 719_468;
+        let (era, of_era) = (day / 146_097, day % 146_097);
+        let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+        let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+        let shifted = (5 * of_year + 2) / 153;
+        let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+        let year = era * 400 + year_of_era + u64::from(month <= 2);
+        let day = of_year - (153 * shifted + 2) / 5 + 1;
+        Self { year: year.try_into().unwrap_or(u16::MAX), month: month as u8, day: day as u8 }
+    }
+}
+
 impl FromStr for Date {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -327,6 +349,16 @@ expires = "2027-03-31"
     #[track_caller]
     fn error(text: &str) -> String {
         parse(text).expect_err("refused").to_string()
+    }
+
+    #[test]
+    fn days_are_counted_by_the_calendar() {
+        let at = |days| Date::from_days(days).to_string();
+        assert_eq!(at(0), "1970-01-01");
+        assert_eq!(at(11_016), "2000-02-29");
+        assert_eq!(at(20_787), "2026-11-30");
+        assert_eq!(at(47_540), "2100-02-28");
+        assert_eq!(at(47_541), "2100-03-01");
     }
 
     #[test]

@@ -3,11 +3,9 @@
 use std::io;
 use std::sync::OnceLock;
 
-use aho_corasick::{AhoCorasick, MatchKind, packed};
-
 use super::log::Log;
 use super::{cubin, fatbin, ptx};
-use crate::elf::{self, Tables};
+use crate::elf::{self, Marks, Tables};
 use crate::model::{Container, FileFacts, FileKind, Gap, GapEffect, ImagePath, Item, Machine};
 use crate::stream::{Body, MAX_WINDOW};
 
@@ -27,32 +25,9 @@ const MAX_GAPS: usize = 32;
 const TORCH_FLAGS_IN: &str = "libtorch_python.so";
 
 /// Finds what may be device code.
-enum Searcher {
-    Packed(packed::Searcher),
-    Automaton(AhoCorasick),
-}
-
-impl Searcher {
-    fn get() -> &'static Self {
-        static SEARCHER: OnceLock<Searcher> = OnceLock::new();
-        SEARCHER.get_or_init(|| {
-            let marks: [&[u8]; 3] = [&fatbin::MAGIC, &cubin::MAGIC, ptx::MARK];
-            match packed::Searcher::new(marks) {
-                Some(searcher) => Self::Packed(searcher),
-                #[allow(clippy::expect_used, reason = "three literal patterns always build")]
-                None => Self::Automaton(
-                    AhoCorasick::builder().match_kind(MatchKind::LeftmostFirst).build(marks).expect("literals"),
-                ),
-            }
-        })
-    }
-
-    fn find(&self, haystack: &[u8], from: usize) -> Option<usize> {
-        match self {
-            Self::Packed(s) => s.find_in(haystack, (from..haystack.len()).into()).map(|m| m.start()),
-            Self::Automaton(s) => s.find(&haystack[from..]).map(|m| from + m.start()),
-        }
-    }
+fn searcher() -> &'static Marks {
+    static SEARCHER: OnceLock<Marks> = OnceLock::new();
+    SEARCHER.get_or_init(|| Marks::new(&[&fatbin::MAGIC, &cubin::MAGIC, ptx::MARK]))
 }
 
 pub(super) struct Scanner {
@@ -80,7 +55,7 @@ impl Scanner {
             }
         }
         let wants_flags = path.file_name_lossy().starts_with(TORCH_FLAGS_IN);
-        let searcher = Searcher::get();
+        let searcher = searcher();
         loop {
             let at = body.position();
             let window = body.window(CHUNK)?;

@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use aho_corasick::AhoCorasick;
+use super::Marks;
 
 /// Strings kept per file; real libraries have a few dozen candidates.
 const MAX_STRINGS: usize = 20_000;
@@ -26,35 +26,36 @@ pub struct Harvest {
 /// Bytes at the end of a chunk that must be shown again with the next one, so that no string is cut.
 pub const OVERLAP: usize = MAX_LENGTH;
 
-fn marks() -> &'static AhoCorasick {
-    static MARKS: OnceLock<AhoCorasick> = OnceLock::new();
-    MARKS.get_or_init(|| {
-        // A library name, a path relative to the library, an absolute path at the start of a string.
-        #[allow(clippy::expect_used, reason = "three literal patterns always build")]
-        AhoCorasick::new([&b".so"[..], b"$ORIGIN", b"${ORIGIN", b"\0/"]).expect("literal patterns")
-    })
+/// A library name, a path relative to the library, an absolute path at the start of a string.
+const MARKS: [&[u8]; 4] = [b".so", b"$ORIGIN", b"${ORIGIN", b"\0/"];
+
+fn marks() -> &'static Marks {
+    static FOUND: OnceLock<Marks> = OnceLock::new();
+    FOUND.get_or_init(|| Marks::new(&MARKS))
 }
 
 impl Harvest {
     /// Looks through a chunk at file offset `at`.
     pub fn see(&mut self, at: u64, chunk: &[u8]) {
         let mut done = 0;
-        for hit in marks().find_iter(chunk) {
+        let mut from = 0;
+        while let Some(hit) = marks().find(chunk, from) {
+            from = hit + 1;
             if self.full {
                 return;
             }
-            let mark = if chunk[hit.start()] == 0 { hit.start() + 1 } else { hit.start() };
+            let mark = if chunk[hit] == 0 { hit + 1 } else { hit };
             if mark < done {
                 continue;
             }
-            let from = memchr::memrchr(0, &chunk[mark.saturating_sub(MAX_LENGTH)..mark])
+            let start = memchr::memrchr(0, &chunk[mark.saturating_sub(MAX_LENGTH)..mark])
                 .map(|i| i + 1 + mark.saturating_sub(MAX_LENGTH));
-            let to = memchr::memchr(0, &chunk[mark..chunk.len().min(mark + MAX_LENGTH)]).map(|i| mark + i);
-            let (Some(from), Some(to)) = (from, to) else { continue };
-            done = to;
-            let text = &chunk[from..to];
+            let end = memchr::memchr(0, &chunk[mark..chunk.len().min(mark + MAX_LENGTH)]).map(|i| mark + i);
+            let (Some(start), Some(end)) = (start, end) else { continue };
+            done = end;
+            let text = &chunk[start..end];
             if text.iter().all(|b| (0x20..0x7f).contains(b)) {
-                self.add(at + from as u64, text);
+                self.add(at + start as u64, text);
             }
         }
     }

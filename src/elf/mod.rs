@@ -3,10 +3,12 @@
 mod dynamic;
 mod harvest;
 mod keep;
+mod marks;
 
 pub use dynamic::Tables;
 pub use harvest::{Harvest, OVERLAP as OVERLAP_FOR_NAMES};
 pub use keep::Keep;
+pub use marks::Marks;
 
 /// First bytes of any ELF file.
 pub const MAGIC: [u8; 4] = [0x7f, b'E', b'L', b'F'];

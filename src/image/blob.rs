@@ -198,6 +198,8 @@ pub fn open<'a>(
     let count = Arc::new(AtomicU64::new(0));
     let counted = Counted { inner: stored, hash: Sha256::new(), count: count.clone(), on_read };
     let (decoder, compression) = Decoder::new(counted)?;
+    // Plain bytes are their own unpacked form: one digest serves for both.
+    let diff_id = diff_id && compression != Compression::Plain;
     let unpacked =
         Unpacked { decoder, compression, hash: diff_id.then(Sha256::new), stored: count, unpacked: 0, limits };
     Ok(Stream::new(unpacked, None))
@@ -255,14 +257,15 @@ pub fn finish(mut body: BlobBody<'_>) -> io::Result<BlobSummary> {
     }
     let unpacked = body.into_source();
     let diff_id = unpacked.hash.map(|h| Digest::from_bytes(h.finalize().into()));
-    let (total, stored_count) = (unpacked.unpacked, unpacked.stored);
+    let (total, stored_count, compression) = (unpacked.unpacked, unpacked.stored, unpacked.compression);
     let mut rest = unpacked.decoder.stored();
     // Bytes behind the last gzip member or zstd frame: part of the blob and its digest.
     io::copy(&mut rest, &mut io::sink())?;
     let hash = rest.into_inner().inner.hash;
+    let digest = Digest::from_bytes(hash.finalize().into());
     Ok(BlobSummary {
-        digest: Digest::from_bytes(hash.finalize().into()),
-        diff_id,
+        digest,
+        diff_id: if compression == Compression::Plain { Some(digest) } else { diff_id },
         stored: stored_count.load(Ordering::Relaxed),
         unpacked: total,
     })

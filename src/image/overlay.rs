@@ -168,8 +168,8 @@ impl<T: Clone> Tree<T> {
         out
     }
 
-    /// Symbolic links that lead to a file: (link, file).
-    pub fn file_links(&mut self) -> Vec<(ImagePath, ImagePath)> {
+    /// Symbolic links that lead to a file that `wanted` picks: (link, file).
+    pub fn file_links(&mut self, wanted: impl Fn(&T) -> bool) -> Vec<(ImagePath, ImagePath)> {
         let mut links = Vec::new();
         self.visit(|path, slot| {
             if let Node::Symlink(_) = &slot.node {
@@ -180,7 +180,8 @@ impl<T: Clone> Tree<T> {
             .into_iter()
             .filter_map(|link| {
                 let id = self.walk(&link, true, None).ok()?;
-                matches!(self.slots[id as usize].node, Node::File(_)).then(|| (link, self.path_of(id)))
+                let leads = matches!(&self.slots[id as usize].node, Node::File(file) if wanted(file));
+                leads.then(|| (link, self.path_of(id)))
             })
             .collect()
     }

@@ -5,6 +5,7 @@ mod findings;
 mod report;
 mod roles;
 mod rules;
+mod waive;
 mod words;
 
 pub use case::{ComponentCase, ComponentCause, FileCase, HostProblem, TargetCase, required_major};
@@ -12,15 +13,17 @@ pub use rules::{RULES, Rule};
 pub use words::{component as component_label, gpu as gpu_label};
 
 use crate::catalog::Catalog;
-use crate::config::Fleet;
+use crate::config::{Date, Fleet};
 use crate::model::{Evidence, GapEffect, Severity, Verdict};
 use crate::report::Report;
 
 /// How to judge.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct JudgeOptions {
     /// Judge what was read even where something was not.
     pub allow_gaps: bool,
+    /// The day that waivers are held against.
+    pub today: Date,
 }
 
 /// When findings make the run fail.
@@ -43,7 +46,10 @@ pub fn judge(evidence: &[Evidence], fleet: &Fleet, catalog: &Catalog, options: &
         .collect();
     let plan = crate::plan::plan(&cases, catalog);
     let findings = findings::all(&cases, evidence, fleet, &plan, options.allow_gaps);
-    report::build(evidence, &cases, findings, plan, &roles, catalog, options.allow_gaps)
+    let (findings, waived) = waive::apply(findings, fleet, options.today);
+    let mut report = report::build(evidence, &cases, findings, plan, &roles, catalog, options.allow_gaps);
+    report.waived = waived;
+    report
 }
 
 /// The report of single files, without image and targets.

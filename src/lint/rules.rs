@@ -42,6 +42,8 @@ pub const RULES: &[Rule] = &[
     rule!("ptx-too-new-for-driver", Error, "PTX newer than the driver's compiler: \"unsupported toolchain\""),
     rule!("scan-incomplete", Warning, "Part of the image could not be read"),
     rule!("special-code-for-other-targets", Note, "Kernels for other chips beside code that serves this one"),
+    rule!("waiver-expired", Error, "A waiver of the fleet file is past its day"),
+    rule!("waiver-unmatched", Note, "A waiver of the fleet file matches nothing"),
     rule!("wrong-platform", Error, "Image or program for another CPU architecture: \"exec format error\""),
 ];
 

@@ -189,3 +189,13 @@ pub struct Evidence {
     pub gaps: Vec<Gap>,
     pub stats: Stats,
 }
+
+impl Evidence {
+    /// Whether every index names something: evidence that was saved may have been changed since.
+    pub fn is_consistent(&self) -> bool {
+        self.files.iter().all(|f| {
+            f.layer.is_none_or(|l| l < self.image.layers.len())
+                && f.component.is_none_or(|c| c < self.components.len())
+        })
+    }
+}

@@ -1,6 +1,5 @@
 //! Layers merged, packages assembled: evidence.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::layer::{self, LayerRead};
@@ -60,8 +59,7 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         }
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
-    let wanted: BTreeMap<&ImagePath, ()> = files.iter().map(|f| (&f.path, ())).collect();
-    let links = tree.file_links().into_iter().filter(|(_, to)| wanted.contains_key(to)).collect();
+    let links = tree.file_links(|payload| payload.as_ref().is_some_and(|c| c.facts.is_some()));
     let rows: Vec<(ImagePath, &inventory::Fact)> = facts.iter().map(|(p, f)| (p.clone(), &**f)).collect();
     let paths: Vec<ImagePath> = files.iter().map(|f| f.path.clone()).collect();
     let inventory = inventory::assemble(&rows, &paths, &KnobNames(Catalog::embedded()));
