@@ -356,3 +356,6 @@ impl<T: Clone> Tree<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

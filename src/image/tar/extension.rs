@@ -104,7 +104,9 @@ mod tests {
         assert_eq!(odd, [pair("path", "=\n\n")], "a value may hold anything");
         assert_eq!(records(b"").unwrap(), []);
         assert_eq!(records(b"9 path=a\n\0\0").unwrap().len(), 1, "padding ends them");
-        for bad in [&b"x"[..], b"99 a=b\n", b"3 a\n", b"18446744073709551616 a=b\n", b"0 a=b\n", b"2 \n", b"8 path=a\n"] {
+        for bad in
+            [&b"x"[..], b"99 a=b\n", b"3 a\n", b"18446744073709551616 a=b\n", b"0 a=b\n", b"2 \n", b"8 path=a\n"]
+        {
             assert!(records(bad).is_err(), "{bad:?}");
         }
     }
