@@ -341,4 +341,39 @@ mod tests {
         let err = body.skip(u64::MAX).unwrap_err();
         assert!(err.to_string().contains("--max-ratio"), "{err}");
     }
+
+    /// Damage that gets past the decoder must not get past the digests.
+    #[test]
+    fn whatever_is_cut_or_flipped_the_digests_are_of_what_was_there() {
+        let data: Vec<u8> = (0..3000u32).flat_map(|i| (i / 7).to_le_bytes()).collect();
+        let members = [gz(&data[..5000]), gz(&data[5000..])].concat();
+        let skippable = b"\x50\x2a\x4d\x18\x04\0\0\0skip".to_vec();
+        let zstd = |data: &[u8]| zstd::encode_all(data, 3).unwrap();
+        let frames = [zstd(&data[..5000]), skippable, zstd(&data[5000..])].concat();
+        let mut state = 0x9e37_79b9_7f4a_7c15u64;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        let honest = |stored: &[u8]| {
+            if let Ok((got, summary)) = read(stored) {
+                assert_eq!(summary.digest, Digest::of(stored));
+                assert_eq!(summary.diff_id, Some(Digest::of(&got)));
+                assert_eq!((summary.stored, summary.unpacked), (stored.len() as u64, got.len() as u64));
+            }
+        };
+        for whole in [members, frames] {
+            (0..whole.len()).for_each(|cut| honest(&whole[..cut]));
+            for _ in 0..2000 {
+                let mut hurt = whole.clone();
+                for _ in 0..1 + random() % 4 {
+                    let at = random() as usize % hurt.len();
+                    hurt[at] = random() as u8;
+                }
+                honest(&hurt);
+            }
+        }
+    }
 }
