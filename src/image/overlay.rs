@@ -288,10 +288,12 @@ impl<T: Clone> Tree<T> {
                         todo.push_front(part);
                     }
                 }
-                Node::File(_) | Node::Special | Node::Symlink(_) if !todo.is_empty() => match make {
-                    Some(layer) => at = self.attach(at, &name, Node::Dir(BTreeMap::new()), layer),
-                    None => return Err(Unresolved::NotADirectory),
-                },
+                Node::File(_) | Node::Special | Node::Symlink(_) if !todo.is_empty() || make.is_some() => {
+                    match make {
+                        Some(layer) => at = self.attach(at, &name, Node::Dir(BTreeMap::new()), layer),
+                        None => return Err(Unresolved::NotADirectory),
+                    }
+                }
                 _ => at = next,
             }
         }
@@ -354,3 +356,6 @@ impl<T: Clone> Tree<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -246,3 +246,6 @@ fn whiteout(path: ImagePath, kind: EntryKind, notes: &mut Vec<String>) -> (Optio
     }
     (Some(path.parent().join(hidden)), Some(EntryKind::Whiteout))
 }
+
+#[cfg(test)]
+mod tests;

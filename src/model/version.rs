@@ -209,4 +209,50 @@ mod tests {
         assert!("12.2".parse::<DriverVersion>().is_err());
         assert!("535.1.2.3".parse::<DriverVersion>().is_err());
     }
+
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn pairs_come_back_and_are_ordered_as_numbers(a in any::<(u16, u16)>(), b in any::<(u16, u16)>()) {
+            let (x, y) = (CudaVersion::new(a.0, a.1), CudaVersion::new(b.0, b.1));
+            prop_assert_eq!(x.to_string().parse::<CudaVersion>(), Ok(x));
+            prop_assert_eq!(x.cmp(&y), a.cmp(&b));
+            prop_assert_eq!(format!("{x}.7").parse::<CudaVersion>(), Ok(x), "a patch level is dropped");
+            let (x, y) = (PtxIsa::new(a.0, a.1), PtxIsa::new(b.0, b.1));
+            prop_assert_eq!(x.to_string().parse::<PtxIsa>(), Ok(x));
+            prop_assert_eq!(x.cmp(&y), a.cmp(&b));
+        }
+
+        #[test]
+        fn drivers_come_back_and_are_ordered_as_numbers(
+            a in (100u32..2000, 0u32..300, 0u32..100),
+            b in (100u32..2000, 0u32..300, 0u32..100),
+        ) {
+            let text = |(branch, minor, patch): (u32, u32, u32)| format!("{branch}.{minor}.{patch:02}");
+            let (x, y): (DriverVersion, DriverVersion) = (text(a).parse().unwrap(), text(b).parse().unwrap());
+            prop_assert_eq!(x.to_string(), text(a));
+            prop_assert_eq!(x.cmp(&y), a.cmp(&b));
+            prop_assert_eq!(x == y, a == b);
+            prop_assert_eq!(x.branch(), a.0);
+            prop_assert!(DriverVersion::branch_floor(a.0) <= x);
+            prop_assert!(DriverVersion::branch_floor(a.0 + 1) > x);
+            let short: DriverVersion = format!("{}.{}", a.0, a.1).parse().unwrap();
+            prop_assert_eq!(short.cmp(&x), 0.cmp(&a.2), "what is missing is 0");
+        }
+
+        #[test]
+        fn no_text_makes_the_parsers_panic(text in any::<String>()) {
+            for text in [text.clone(), format!("12.{text}"), format!("535.{text}")] {
+                if let Ok(version) = text.parse::<CudaVersion>() {
+                    prop_assert_eq!(version.to_string().parse(), Ok(version));
+                }
+                if let Ok(version) = text.parse::<DriverVersion>() {
+                    prop_assert_eq!(version.to_string().parse(), Ok(version));
+                }
+            }
+        }
+    }
 }

@@ -70,6 +70,9 @@ pub fn detect(path: &Path, place: &str) -> Result<Found, ImageError> {
     }
     let plain = || classify(&head) == holds;
     let ending = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    if head.is_empty() && !CODE.contains(&ending.as_str()) {
+        return Err(malformed(place, "the file is empty"));
+    }
     Ok(match (head.as_slice(), holds) {
         ([b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..], _) => Found::Zip,
         ([0x7f, b'E', b'L', b'F', ..] | [0x50, 0xed, 0x55, 0xba, ..], _) => Found::Code,

@@ -168,7 +168,8 @@ fn bare(word: &str, options: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Ha
     }
     let path_like = looks_like_path(word);
     match split_path(word) {
-        Some((path, rest)) if rest.is_empty() || path_like => {
+        // A tag may hold a slash: what tells is the part that exists.
+        Some((path, rest)) if rest.is_empty() || path_like || looks_like_path(&path.to_string_lossy()) => {
             let found = detect(&path, word)?;
             let notice = format!("{} is read as {}", shown(word), found.text());
             Ok(by_content(found, &Named { path, rest, scheme: "" }, sink)?.told(notice))

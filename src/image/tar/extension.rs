@@ -96,12 +96,17 @@ mod tests {
 
     #[test]
     fn pax_records() {
-        let ok = records(b"9 path=a\n12 size=123\n").unwrap_err();
-        assert_eq!(ok, "a record does not end its line");
-        let got =
-            records(b"9 path=a\n12 size=123\n".strip_suffix(b"\n").map(|_| &b"9 path=a\n"[..]).unwrap()).unwrap();
-        assert_eq!(got, [(b"path".to_vec(), b"a".to_vec())]);
-        for bad in [&b"x"[..], b"99 a=b\n", b"3 a\n", b"18446744073709551616 a=b\n", b"0 a=b\n", b"2 \n"] {
+        let pair = |key: &str, value: &str| (key.as_bytes().to_vec(), value.as_bytes().to_vec());
+        assert_eq!(records(b"9 path=a\n").unwrap(), [pair("path", "a")]);
+        let two = records(b"9 path=a\n12 size=123\n").unwrap();
+        assert_eq!(two, [pair("path", "a"), pair("size", "123")]);
+        let odd = records(b"12 path==\n\n\n").unwrap();
+        assert_eq!(odd, [pair("path", "=\n\n")], "a value may hold anything");
+        assert_eq!(records(b"").unwrap(), []);
+        assert_eq!(records(b"9 path=a\n\0\0").unwrap().len(), 1, "padding ends them");
+        for bad in
+            [&b"x"[..], b"99 a=b\n", b"3 a\n", b"18446744073709551616 a=b\n", b"0 a=b\n", b"2 \n", b"8 path=a\n"]
+        {
             assert!(records(bad).is_err(), "{bad:?}");
         }
     }
