@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 pub const MAX_WINDOW: usize = 8 << 20;
 
 /// Buffer size: large enough that look-ahead rarely moves bytes, small enough to stay in cache.
-const BUFFER: usize = 128 << 10;
+const BUFFER: usize = 256 << 10;
 
 /// A forward-only view of bytes.
 pub trait Body {

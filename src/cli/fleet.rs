@@ -33,7 +33,7 @@ pub fn choose(args: &ImageArgs, catalog: &Catalog, screen: &Screen) -> Result<Fl
     }
     for rule in fleet.levels.keys().chain(fleet.waivers.iter().map(|w| &w.rule)) {
         if !crate::lint::RULES.iter().any(|r| r.id == rule) {
-            screen.notice(&format!("{FILE}: this version has no rule `{rule}`"));
+            screen.notice(&format!("fleet file: this version has no rule `{rule}`"));
         }
     }
     Ok(fleet)

@@ -96,9 +96,13 @@ fn cause_text(cause: &Cause, case: &TargetCase<'_>, file: Option<&FileCase<'_>>)
             format!("{missing} of {of} modules, half of its code or more, are for other chips than {cc}")
         }
         Cause::Jit { modules, of } => {
-            format!(
-                "{modules} of {of} modules have only PTX for {cc}, compiled by the driver (JIT) at each cold start"
-            )
+            let what = if of == modules {
+                "only PTX".to_owned()
+            } else {
+                format!("{modules} of {of} modules have only PTX")
+            };
+            let cache = cache(case.evidence);
+            format!("{what} for {cc}, compiled by the driver (JIT) at each cold start{cache}")
         }
         Cause::Uncertain(doubt) => doubt.text().to_owned(),
         Cause::Partly { missing, of, block: None } => {

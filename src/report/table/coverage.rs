@@ -19,7 +19,7 @@ pub(super) fn section(page: &mut Page<'_>, report: &Report) {
         let idle = file.not_judged.as_ref().map_or(String::new(), |why| format!(" ({why})"));
         rows.entry(format!("{name}{idle}")).or_default().extend(&file.archs);
     }
-    page.heading("COVERAGE", "architectures per component; every file is judged by itself once a target is given");
+    page.heading("COVERAGE", "architectures of the device code, per component");
     let widest = rows.keys().map(|k| columns(k)).max().unwrap_or(0);
     let name = widest.min((page.width() / 3).max(20));
     for (label, archs) in &rows {
