@@ -1,0 +1,104 @@
+//! Runs the built program and reads what it says.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+pub fn testdata() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")
+}
+
+/// What a run has left.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|e| panic!("no JSON ({e}): {self:?}"))
+    }
+
+    /// Exit 2, nothing on standard output, and a reason that has all these words.
+    pub fn refused(&self, words: &[&str]) -> &Self {
+        assert_eq!((self.code, self.out.as_str()), (2, ""), "{self:?}");
+        assert!(self.err.starts_with("error: "), "{self:?}");
+        for word in words {
+            assert!(self.err.contains(word), "lacks {word:?}: {self:?}");
+        }
+        self
+    }
+}
+
+/// The program, run in testdata with none of the caller's settings.
+pub fn program() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_imagelint"));
+    command.current_dir(testdata()).stdin(Stdio::null());
+    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+pub fn run(args: &[&str]) -> Ran {
+    finish(program().args(args))
+}
+
+pub fn run_with_input(args: &[&str], input: &[u8]) -> Ran {
+    let mut child = program()
+        .args(args)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut pipe = child.stdin.take().expect("a pipe was asked for");
+    std::thread::scope(|scope| {
+        // The program may stop reading before the end.
+        scope.spawn(move || drop(pipe.write_all(input)));
+        ran(child.wait_with_output().expect("the program ends"))
+    })
+}
+
+pub fn finish(command: &mut Command) -> Ran {
+    ran(command.output().expect("the program starts"))
+}
+
+fn ran(output: std::process::Output) -> Ran {
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("output is UTF-8");
+    let code = output.status.code().unwrap_or_else(|| panic!("ended by a signal: {:?}", output.status));
+    let ran = Ran { code, out: text(output.stdout), err: text(output.stderr) };
+    assert!((0..=2).contains(&ran.code), "{ran:?}");
+    assert!(!ran.err.contains("panicked"), "{ran:?}");
+    let raw = |text: &str| text.chars().any(|c| c.is_control() && c != '\n' && c != '\t' && c != '\x1b');
+    assert!(!raw(&ran.out) && !raw(&ran.err), "control characters: {ran:?}");
+    ran
+}
+
+/// What must not depend on how an image is stored: all but the layers' digests.
+pub fn evidence(report: &Value) -> Value {
+    let keys = ["device_code", "libraries", "packages", "targets"];
+    Value::Object(keys.iter().map(|key| ((*key).to_owned(), without(&report[key], "layer"))).collect())
+}
+
+pub fn without(value: &Value, key: &str) -> Value {
+    match value {
+        Value::Object(map) => Value::Object(
+            map.iter().filter(|(k, _)| *k != key).map(|(k, v)| (k.clone(), without(v, key))).collect(),
+        ),
+        Value::Array(list) => list.iter().map(|v| without(v, key)).collect(),
+        other => other.clone(),
+    }
+}
+
+/// `NAME VERDICT` of each target.
+pub fn verdicts(report: &Value) -> Vec<String> {
+    let text = |v: &Value| v.as_str().unwrap_or("?").to_owned();
+    let targets = report["targets"].as_array().into_iter().flatten();
+    targets.map(|t| format!("{} {}", text(&t["name"]), text(&t["verdict"]))).collect()
+}
