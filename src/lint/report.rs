@@ -50,7 +50,7 @@ pub fn build(
         device_code: unique(evidence.iter().flat_map(|e| device_code(e, catalog)).collect(), |d: &DeviceCode| {
             d.path.clone()
         }),
-        libraries: unique(evidence.iter().flat_map(|e| libraries(e)).collect(), |l: &Library| l.path.clone()),
+        libraries: unique(evidence.iter().flat_map(libraries).collect(), |l: &Library| l.path.clone()),
         packages: Some(
             evidence.iter().flat_map(|e| &e.packages).cloned().collect::<BTreeSet<_>>().into_iter().collect(),
         ),
