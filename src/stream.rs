@@ -10,7 +10,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 pub const MAX_WINDOW: usize = 8 << 20;
 
 /// Buffer size: large enough that look-ahead rarely moves bytes, small enough to stay in cache.
-const BUFFER: usize = 256 << 10;
+const BUFFER: usize = 128 << 10;
 
 /// A forward-only view of bytes.
 #[allow(clippy::len_without_is_empty, reason = "whether anything is left is what a window tells")]
@@ -49,8 +49,16 @@ pub trait Body {
     }
 }
 
+/// Bytes read first after a seek: what follows skipped device code is usually one header.
+const AFTER_SEEK: usize = 4 << 10;
+
 /// A reader that may know a faster way to skip.
 pub trait Source: Read {
+    /// Whether skipping costs nothing, so that reading far ahead of a skip would be wasted.
+    fn seeks(&self) -> bool {
+        false
+    }
+
     /// Skips up to `n` bytes; returns how many.
     fn skip(&mut self, n: u64) -> io::Result<u64> {
         let mut left = n;
@@ -101,6 +109,10 @@ impl Read for DiskFile {
 }
 
 impl Source for DiskFile {
+    fn seeks(&self) -> bool {
+        true
+    }
+
     fn skip(&mut self, n: u64) -> io::Result<u64> {
         let n = n.min(self.size.saturating_sub(self.at));
         self.at = self.file.seek(SeekFrom::Start(self.at + n))?;
@@ -127,6 +139,8 @@ pub struct Stream<S> {
     position: u64,
     length: Option<u64>,
     ended: bool,
+    /// Bytes to read next; grows while reading goes straight on.
+    reach: usize,
 }
 
 impl Stream<DiskFile> {
@@ -151,6 +165,7 @@ impl<S: Source> Stream<S> {
             position: 0,
             length,
             ended: false,
+            reach: usize::MAX,
         }
     }
 
@@ -189,7 +204,10 @@ impl<S: Source> Body for Stream<S> {
             if self.start + min > self.buffer.len() {
                 self.make_room(min);
             }
-            match self.source.read(&mut self.buffer[self.end..]) {
+            let room = self.buffer.len() - self.end;
+            let want = room.min(self.reach.max(min));
+            self.reach = self.reach.saturating_mul(2);
+            match self.source.read(&mut self.buffer[self.end..self.end + want]) {
                 Ok(0) => self.ended = true,
                 Ok(n) => self.end += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
@@ -211,6 +229,9 @@ impl<S: Source> Body for Stream<S> {
         self.start += done as usize;
         if done < n && !self.ended {
             done += self.source.skip(n - done)?;
+            if self.source.seeks() {
+                self.reach = AFTER_SEEK;
+            }
         }
         self.position += done;
         Ok(done)

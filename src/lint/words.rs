@@ -106,9 +106,10 @@ fn cause_text(cause: &Cause, case: &TargetCase<'_>, file: Option<&FileCase<'_>>)
         }
         Cause::Uncertain(doubt) => doubt.text().to_owned(),
         Cause::Partly { missing, of, block: None } => {
+            let most =
+                file.map_or(String::new(), |f| format!(", those of {} first", escape(f.file.path.file_name())));
             format!(
-                "{missing} of {of} modules have no device code for {cc}{}: \"no kernel image\" (209) when they are used",
-                has()
+                "{missing} of {of} modules have no device code for {cc}{most}: \"no kernel image\" (209) in use"
             )
         }
         Cause::Partly { missing, of, block: Some(block) } => {

@@ -5,6 +5,9 @@ use super::super::paint::{Ink, Page, span};
 use super::super::text::{clean, count};
 use crate::model::{Confidence, Finding, Severity};
 
+/// Further findings of one rule for the same targets that are folded into a line, from so many on.
+const FOLDED: usize = 2;
+
 /// `2 errors, 1 warning, 3 notes`.
 pub(super) fn tally(findings: &[Finding]) -> String {
     let of = |severity: Severity| findings.iter().filter(|f| f.severity == severity).count();
@@ -33,8 +36,26 @@ pub(super) fn section(page: &mut Page<'_>, report: &Report) {
     let (shown, notes): (Vec<_>, Vec<_>) =
         sorted.into_iter().partition(|f| f.severity > Severity::Note || page.verbose() > 0);
     let alone = shown.is_empty() && notes.len() == 1;
-    for finding in shown.iter().chain(notes.iter().filter(|_| alone)) {
+    let shown: Vec<&Finding> = shown.into_iter().chain(notes.iter().copied().filter(|_| alone)).collect();
+    let mut told = vec![false; shown.len()];
+    for (place, finding) in shown.iter().enumerate() {
+        if told[place] {
+            continue;
+        }
         one(page, finding, "");
+        // Many libraries fall short in the same way: the others of a kind take a line together.
+        let alike = |f: &Finding| {
+            f.severity == finding.severity
+                && f.rule == finding.rule
+                && f.targets == finding.targets
+                && f.component.is_some()
+        };
+        let others: Vec<usize> = (place + 1..shown.len()).filter(|&i| !told[i] && alike(shown[i])).collect();
+        if others.len() >= FOLDED && page.verbose() == 0 {
+            others.iter().for_each(|&i| told[i] = true);
+            let names: Vec<&str> = others.iter().filter_map(|&i| shown[i].component.as_deref()).collect();
+            detail(page, "likewise", &clean(&format!("{} (-v tells each)", names.join(", "))));
+        }
     }
     if !notes.is_empty() && !alone {
         let text = format!("{} (-v shows them)", count(notes.len(), "note", "notes"));
