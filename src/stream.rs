@@ -10,9 +10,10 @@ use std::io::{self, Read, Seek, SeekFrom};
 pub const MAX_WINDOW: usize = 8 << 20;
 
 /// Buffer size: large enough that look-ahead rarely moves bytes, small enough to stay in cache.
-const BUFFER: usize = 128 << 10;
+const BUFFER: usize = 256 << 10;
 
 /// A forward-only view of bytes.
+#[allow(clippy::len_without_is_empty, reason = "whether anything is left is what a window tells")]
 pub trait Body {
     /// The bytes at the current position: at least `min` of them, fewer only at the end; often more. Does not
     /// move. `min` is at most [`MAX_WINDOW`].

@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use super::components::Globs;
 use super::{CatalogError, Tables, Trust, names};
-use crate::model::ImagePath;
+use crate::model::{Capability, ImagePath, SmArch};
 
 const FILE: &str = "build_knobs.toml";
 
@@ -46,6 +46,9 @@ pub struct Knob {
     /// Globs over paths in an image.
     #[serde(default)]
     pub paths: Vec<String>,
+    /// The architectures that the project's build knows, where it knows few; empty: any.
+    #[serde(default)]
+    pub archs: Vec<SmArch>,
     /// How it is built and installed from source.
     pub install: String,
     #[serde(default)]
@@ -57,6 +60,27 @@ pub struct Knob {
 impl Knob {
     pub fn because(&self) -> String {
         self.trust.because(FILE, &self.project)
+    }
+
+    /// What to build so that all of `wanted` are served: themselves, or those of the project's own list that serve
+    /// them. `serves` is the law of coverage. `Err`: one that the project does not build for.
+    pub fn builds(
+        &self,
+        wanted: &[SmArch],
+        serves: &dyn Fn(SmArch, Capability) -> bool,
+    ) -> Result<Vec<SmArch>, SmArch> {
+        if self.archs.is_empty() {
+            return Ok(wanted.to_vec());
+        }
+        let mut out: Vec<SmArch> = Vec::new();
+        for want in wanted {
+            let fits = |a: &&SmArch| want.capability().is_some_and(|cc| serves(**a, cc));
+            let best = self.archs.iter().filter(fits).max().ok_or(*want)?;
+            if !out.contains(best) {
+                out.push(*best);
+            }
+        }
+        Ok(out)
     }
 
     /// Whether there is anything to set.

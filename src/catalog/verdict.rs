@@ -17,6 +17,10 @@ pub const GENERAL: usize = 3;
 /// 2.8 on 6.1 lacks 393 of 500.
 const FAILS_FROM_ONE_IN: u64 = 2;
 
+/// Of one file's general modules, fewer than one in this many may lack the GPU without a word: vllm 0.33 on 7.5
+/// lacks one of 60, a kernel for newer chips.
+const MISSED_FROM_ONE_IN: u64 = 10;
+
 /// Of general modules, one in this many may need the JIT before cold starts count as slow: vllm 0.33 on 9.0 has
 /// one of 60.
 const SLOW_FROM_ONE_IN: u64 = 10;
@@ -103,6 +107,8 @@ pub struct Judgement {
     pub special: bool,
     /// General modules that lack the GPU, of all general modules.
     pub general: (u64, u64),
+    /// It holds machine code for some GPU, so its PTX is a fallback.
+    pub machine_code: bool,
 }
 
 struct Judged {
@@ -139,8 +145,13 @@ pub fn judge(code: &Code<'_>, host: &Host) -> Option<Judgement> {
     }
     let special = modules.iter().all(|m| !m.general);
     let sum = |of: &dyn Fn(&&Judged) -> bool| modules.iter().filter(of).map(|m| m.count).sum();
-    let general = (sum(&|m| m.general && m.is_short()), sum(&|m| m.general));
-    let told = |verdict, cause| Some(Judgement { verdict, cause, counts, special, general });
+    // Unions say yes or no for a whole library: their many modules must not outweigh other files.
+    let general = match code.union {
+        true => (0, 0),
+        false => (sum(&|m| m.general && m.is_short()), sum(&|m| m.general)),
+    };
+    let machine_code = code.modules.iter().flat_map(|m| &m.items).any(|i| i.item.form == Form::Sass);
+    let told = |verdict, cause| Some(Judgement { verdict, cause, counts, special, general, machine_code });
     if let Some(why) = incomplete {
         return told(Verdict::Unknown, Cause::Incomplete(why));
     }
@@ -176,6 +187,9 @@ fn word(modules: &[Judged], union: bool) -> (Verdict, Cause) {
             Fit::Blocked(block) => Some(block),
             _ => None,
         });
+        if general && block.is_none() && missing * MISSED_FROM_ONE_IN < of {
+            return (Verdict::Ok, Cause::SpecialsElsewhere { missing, of });
+        }
         let verdict = if general && partly(missing, of) { Verdict::Warn } else { Verdict::Fail };
         return (verdict, Cause::Partly { missing, of, block });
     }
@@ -220,6 +234,8 @@ struct Region<'a> {
     items: Vec<&'a Item>,
     count: u64,
     entries: u64,
+    /// Cubins beside fatbins are kernels that a library picks by itself, with a fallback in the fatbins.
+    picked: bool,
 }
 
 impl Region<'_> {
@@ -230,7 +246,7 @@ impl Region<'_> {
             fit: module_fit(self.items.iter().copied(), host),
             count: self.count,
             entries: self.entries,
-            general: archs.len() >= GENERAL,
+            general: archs.len() >= GENERAL && !self.picked,
         }
     }
 }
@@ -238,7 +254,8 @@ impl Region<'_> {
 fn regions<'a>(code: &'a Code<'_>) -> impl Iterator<Item = Region<'a>> {
     let loadable = || code.modules.iter().filter(|m| !m.relocatable && m.items.iter().any(|i| loads(&i.item)));
     let together = |m: &&Module| code.union || m.container == Container::Cubin;
-    let mut merged = Region { items: Vec::new(), count: 0, entries: 0 };
+    let fatbins = loadable().any(|m| m.container == Container::Fatbin);
+    let mut merged = Region { items: Vec::new(), count: 0, entries: 0, picked: fatbins && !code.union };
     for module in loadable().filter(together) {
         merged.items.extend(module.items.iter().map(|i| &i.item).filter(|i| loads(i)));
         merged.count += module.count;
@@ -249,6 +266,7 @@ fn regions<'a>(code: &'a Code<'_>) -> impl Iterator<Item = Region<'a>> {
         items: m.items.iter().map(|i| &i.item).filter(|i| loads(i)).collect(),
         count: m.count,
         entries: m.entries(),
+        picked: false,
     });
     single.chain(merged)
 }
@@ -270,12 +288,18 @@ fn is_understood(item: &Item) -> bool {
 /// a framework.
 pub fn component(files: &mut [Judgement]) -> Option<usize> {
     let serves = files.iter().any(|f| matches!(f.verdict, Verdict::Ok | Verdict::Slow));
+    let natively = files.iter().any(|f| f.verdict == Verdict::Ok && f.counts.native + f.counts.compatible > 0);
     let (missing, of) = files.iter().fold((0, 0), |sum, f| (sum.0 + f.general.0, sum.1 + f.general.1));
     for file in files.iter_mut() {
         match (&file.cause, file.special) {
             (Cause::NoImage | Cause::MostlySpecial { .. }, true) if serves => {
                 file.verdict = Verdict::Ok;
                 file.cause = Cause::SiblingServes;
+            }
+            // vllm brings flash-attention 2 for sm_80 with PTX beside flash-attention 3 for Hopper.
+            (Cause::Jit { modules, of }, true) if natively && file.machine_code => {
+                file.verdict = Verdict::Ok;
+                file.cause = Cause::SomeJit { modules: *modules, of: *of };
             }
             (Cause::NoImage, false) if partly(missing, of) => {
                 file.verdict = Verdict::Warn;
@@ -435,6 +459,22 @@ mod tests {
         };
         assert_eq!(word_for(&code(1), "9.0"), (Verdict::Ok, Cause::SomeJit { modules: 1, of: 61 }));
         assert_eq!(word_for(&code(10), "9.0"), (Verdict::Slow, Cause::Jit { modules: 10, of: 70 }));
+    }
+
+    #[test]
+    fn a_fallback_in_ptx_beside_native_code_is_not_slow() {
+        let host = Host::bare("9.0".parse().unwrap());
+        let judge =
+            |m: &[Module]| super::judge(&Code { modules: m, union: false, incomplete: None }, &host).unwrap();
+        let general = judge(&[module(&["sm_75", "sm_80", "sm_90"], 30)]);
+        let mut files = [general.clone(), judge(&[module(&["sm_80", "compute_80"], 76)])];
+        assert_eq!(component(&mut files).map(|i| files[i].verdict), Some(Verdict::Ok));
+        let mut files = [general, judge(&[module(&["compute_80"], 1)])];
+        assert_eq!(
+            component(&mut files).map(|i| files[i].verdict),
+            Some(Verdict::Slow),
+            "PTX alone is no fallback"
+        );
     }
 
     #[test]

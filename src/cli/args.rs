@@ -147,6 +147,9 @@ pub struct ImageArgs {
     /// Most that one layer may unpack to, as in 64GiB
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Scan")]
     pub max_layer_size: Option<u64>,
+    /// Most times its stored size that a layer may unpack to, once past 1 GiB [default: 200]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Scan")]
+    pub max_ratio: Option<u64>,
     /// Has no effect: there is no cache yet
     #[arg(long, help_heading = "Scan")]
     pub no_cache: bool,

@@ -31,6 +31,11 @@ pub fn choose(args: &ImageArgs, catalog: &Catalog, screen: &Screen) -> Result<Fl
         }
         fleet.targets.push(target);
     }
+    for rule in fleet.levels.keys().chain(fleet.waivers.iter().map(|w| &w.rule)) {
+        if !crate::lint::RULES.iter().any(|r| r.id == rule) {
+            screen.notice(&format!("fleet file: this version has no rule `{rule}`"));
+        }
+    }
     Ok(fleet)
 }
 

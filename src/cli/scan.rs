@@ -100,6 +100,9 @@ pub fn judge(
 fn one(image: &str, args: &ImageArgs, fleet: &Fleet, screen: &Screen) -> Result<Vec<Evidence>, CliError> {
     let open = OpenOptions { insecure: args.insecure_registries.clone(), ..OpenOptions::default() };
     let mut options = ScanOptions { jobs: args.jobs, ..ScanOptions::default() };
+    if let Some(ratio) = args.max_ratio {
+        options.max_ratio = ratio;
+    }
     if let Some(limit) = args.max_layer_size {
         options.max_layer_bytes = limit;
     }

@@ -35,13 +35,23 @@ pub(super) struct Scanner {
     log: Log,
     entries: Vec<(Item, u64)>,
     gaps: Vec<Gap>,
+    /// Fatbin headers that no fatbin follows: damage, or a constant in the code of a program that handles fatbins.
+    suspects: Vec<(u64, String)>,
     tables: Option<Tables>,
     flags: Option<String>,
 }
 
 impl Scanner {
     pub(super) fn new(kind: FileKind) -> Self {
-        Self { kind, log: Log::default(), entries: Vec::new(), gaps: Vec::new(), tables: None, flags: None }
+        Self {
+            kind,
+            log: Log::default(),
+            entries: Vec::new(),
+            gaps: Vec::new(),
+            suspects: Vec::new(),
+            tables: None,
+            flags: None,
+        }
     }
 
     pub(super) fn run(mut self, path: &ImagePath, body: &mut dyn Body) -> io::Result<FileFacts> {
@@ -105,7 +115,7 @@ impl Scanner {
         let left_in_file = body.len().map_or(u64::MAX, |n| n.saturating_sub(start));
         let window = body.window(fatbin::REGION_HEADER)?;
         let Some(header) = window.first_chunk::<{ fatbin::REGION_HEADER }>() else {
-            self.damage(start, "fatbin header is cut off by the end of the file");
+            self.suspect(start, "fatbin header is cut off by the end of the file".to_owned());
             return self.pass(body, fatbin::MAGIC.len() as u64);
         };
         let Some(size) = fatbin::region_body(header) else {
@@ -116,7 +126,7 @@ impl Scanner {
         };
         let end = start.checked_add(fatbin::REGION_HEADER as u64).and_then(|b| b.checked_add(size));
         let Some(end) = end.filter(|e| e - start <= left_in_file) else {
-            self.damage(start, &format!("fatbin of {size} bytes runs past the end of the file"));
+            self.suspect(start, format!("fatbin of {size} bytes runs past the end of the file"));
             return self.pass(body, fatbin::MAGIC.len() as u64);
         };
         self.pass(body, fatbin::REGION_HEADER as u64)?;
@@ -139,7 +149,11 @@ impl Scanner {
                 Ok(entry) => entry,
                 Err(why) => {
                     // What was decoded so far stands; the search goes on behind this header's first bytes.
-                    self.damage(at, &why);
+                    if self.entries.is_empty() {
+                        self.suspect(at, why);
+                    } else {
+                        self.damage(at, &why);
+                    }
                     break;
                 }
             };
@@ -198,6 +212,12 @@ impl Scanner {
         Ok(())
     }
 
+    fn suspect(&mut self, offset: u64, why: String) {
+        if self.suspects.len() < MAX_GAPS {
+            self.suspects.push((offset, why));
+        }
+    }
+
     fn damage(&mut self, offset: u64, why: &str) {
         self.gap(offset, why.to_owned(), GapEffect::File);
     }
@@ -216,7 +236,7 @@ impl Scanner {
                 GapEffect::File,
             );
         }
-        let mut sections = Vec::new();
+        let mut sections: Vec<elf::Section> = Vec::new();
         let mut elf = None;
         if let Some(tables) = &mut self.tables {
             self.kind = tables.kind();
@@ -243,9 +263,18 @@ impl Scanner {
                 self.gap(section.offset, why, GapEffect::File);
             }
         }
+        for (offset, why) in std::mem::take(&mut self.suspects) {
+            let in_code = match sections.iter().find(|s| s.holds(offset)) {
+                Some(section) => section.executable,
+                None => self.tables.as_ref().is_some_and(|t| t.is_code(offset)),
+            };
+            if !in_code {
+                self.gap(offset, why, GapEffect::File);
+            }
+        }
         let object = self.kind == FileKind::Object;
         let modules = self.log.modules(|offset| {
-            let holder = sections.iter().find(|s| offset >= s.offset && offset - s.offset < s.size);
+            let holder = sections.iter().find(|s| s.holds(offset));
             let relocatable = holder.is_some_and(|s| s.name.contains("nv_relfatbin"));
             (holder.map(|s| s.name.clone()), relocatable && !object)
         });

@@ -26,6 +26,14 @@ pub struct Section {
     pub name: String,
     pub offset: u64,
     pub size: u64,
+    /// Machine code of the host's processor.
+    pub executable: bool,
+}
+
+impl Section {
+    pub fn holds(&self, offset: u64) -> bool {
+        offset >= self.offset && offset - self.offset < self.size
+    }
 }
 
 /// The tables of one ELF file, gathered while it streams by.
@@ -135,6 +143,16 @@ impl Tables {
         Some((p.p_offset, p.p_filesz))
     }
 
+    /// Whether an offset lies in a loaded segment of machine code.
+    pub fn is_code(&self, offset: u64) -> bool {
+        self.programs.iter().flatten().any(|p| {
+            p.p_type == program_header::PT_LOAD
+                && p.p_flags & program_header::PF_X != 0
+                && offset >= p.p_offset
+                && offset - p.p_offset < p.p_filesz
+        })
+    }
+
     /// Bytes the file must have for its tables to be whole.
     pub fn expected_size(&self) -> u64 {
         let h = &self.header;
@@ -168,7 +186,14 @@ impl Tables {
         headers
             .iter()
             .filter(|s| s.sh_type != section_header::SHT_NOBITS)
-            .filter_map(|s| Some(Section { name: name_of(s)?, offset: s.sh_offset, size: s.sh_size }))
+            .filter_map(|s| {
+                Some(Section {
+                    name: name_of(s)?,
+                    offset: s.sh_offset,
+                    size: s.sh_size,
+                    executable: s.is_executable(),
+                })
+            })
             .collect()
     }
 

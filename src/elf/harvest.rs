@@ -8,8 +8,12 @@ use std::sync::OnceLock;
 
 use super::Marks;
 
-/// Strings kept per file; real libraries have a few dozen candidates.
-const MAX_STRINGS: usize = 20_000;
+/// Library names kept per file; real libraries have a few dozen.
+const MAX_NAMES: usize = 20_000;
+
+/// Absolute paths kept per file: search paths are few, but a library may carry 100,000 strings of data that begin
+/// with a slash (libcudnn_heuristic does).
+const MAX_PATHS: usize = 4_096;
 
 /// Longest string that is looked at; longer ones are no name that a loader takes.
 const MAX_LENGTH: usize = 4096;
@@ -19,8 +23,8 @@ const MAX_LENGTH: usize = 4096;
 pub struct Harvest {
     /// (file offset, text), ascending by offset.
     strings: Vec<(u64, Box<[u8]>)>,
-    /// Whether the limit was reached.
-    full: bool,
+    names: usize,
+    paths: usize,
 }
 
 /// Bytes at the end of a chunk that must be shown again with the next one, so that no string is cut.
@@ -41,10 +45,8 @@ impl Harvest {
         let mut from = 0;
         while let Some(hit) = marks().find(chunk, from) {
             from = hit + 1;
-            if self.full {
-                return;
-            }
-            let mark = if chunk[hit] == 0 { hit + 1 } else { hit };
+            let is_path = chunk[hit] == 0;
+            let mark = if is_path { hit + 1 } else { hit };
             if mark < done {
                 continue;
             }
@@ -55,20 +57,18 @@ impl Harvest {
             done = end;
             let text = &chunk[start..end];
             if text.iter().all(|b| (0x20..0x7f).contains(b)) {
-                self.add(at + start as u64, text);
+                self.add(at + start as u64, text, is_path);
             }
         }
     }
 
-    fn add(&mut self, offset: u64, text: &[u8]) {
-        if self.strings.last().is_some_and(|(last, _)| *last >= offset) {
-            return;
+    fn add(&mut self, offset: u64, text: &[u8], is_path: bool) {
+        let (count, most) = if is_path { (&mut self.paths, MAX_PATHS) } else { (&mut self.names, MAX_NAMES) };
+        let seen = self.strings.last().is_some_and(|(last, _)| *last >= offset);
+        if !seen && *count < most {
+            *count += 1;
+            self.strings.push((offset, text.into()));
         }
-        if self.strings.len() >= MAX_STRINGS {
-            self.full = true;
-            return;
-        }
-        self.strings.push((offset, text.into()));
     }
 
     /// The string at a file offset, which may be the tail of a longer one (linkers merge suffixes).

@@ -5,7 +5,7 @@ mod harvest;
 mod keep;
 mod marks;
 
-pub use dynamic::Tables;
+pub use dynamic::{Section, Tables};
 pub use harvest::{Harvest, OVERLAP as OVERLAP_FOR_NAMES};
 pub use keep::Keep;
 pub use marks::Marks;

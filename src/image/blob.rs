@@ -74,6 +74,7 @@ impl<R: Read> Read for Counted<'_, R> {
     }
 }
 
+#[allow(clippy::large_enum_variant, reason = "one a layer; a box would cost an indirection on every read")]
 enum Decoder<R: Read> {
     Gzip(MultiGzDecoder<BufReader<Peeked<R>>>),
     Zstd(zstd::stream::read::Decoder<'static, BufReader<Peeked<R>>>),

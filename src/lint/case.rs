@@ -1,5 +1,6 @@
 //! One target judged: platform, driver, each component's code. VERDICTS, "From components to the image".
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::words;
@@ -7,7 +8,9 @@ use crate::catalog::Catalog;
 use crate::catalog::compat::Host;
 use crate::catalog::variants::{Choice, Context, WhenMissing};
 use crate::catalog::verdict::{self, Cause, Code, Counts, Judgement};
-use crate::model::{Container, CudaVersion, Evidence, EvidenceFile, GapEffect, Machine, Platform, Target, Verdict};
+use crate::model::{
+    Container, CudaVersion, Evidence, EvidenceFile, GapEffect, Machine, Module, Platform, Target, Verdict,
+};
 use crate::report::Role;
 
 /// A file's word.
@@ -64,6 +67,23 @@ pub struct TargetCase<'a> {
     pub problems: Vec<HostProblem>,
     pub verdict: Verdict,
     pub why: String,
+}
+
+impl TargetCase<'_> {
+    /// Whether the host has a problem that makes what a rule says of a component's code beside the point: another
+    /// platform's image, or a driver so old that its limits on code follow.
+    pub fn is_settled_by_host(&self, rule: &str) -> bool {
+        self.problems.iter().any(|p| match p.rule {
+            "wrong-platform" => p.verdict == Verdict::Fail,
+            "driver-too-old-for-cuda" => p.verdict == Verdict::Fail && rule == "compressed-code-needs-newer-driver",
+            _ => false,
+        })
+    }
+
+    /// Whether the image could run on this target's processor at all.
+    pub fn is_foreign(&self) -> bool {
+        self.is_settled_by_host("")
+    }
 }
 
 /// Judges one target on the evidence of its platform.
@@ -165,6 +185,7 @@ fn component<'a>(
     let alone = evidence.files.len() == 1;
     let among = files.iter().any(|f| f.facts.has_device_code()) || role == Role::Core;
     files.retain(|f| f.facts.has_device_code() || alone || among);
+    let binaries = files.iter().flat_map(|f| &f.facts.modules).any(|m| m.container != Container::PtxText);
     let mut judged: Vec<FileCase<'a>> = Vec::new();
     let mut loose: Vec<&EvidenceFile> = Vec::new();
     for file in files {
@@ -172,8 +193,12 @@ fn component<'a>(
             loose.push(file);
             continue;
         }
+        let modules = modules_that_count(file, binaries);
+        if modules.is_empty() && file.facts.gaps.is_empty() {
+            continue;
+        }
         let code = Code {
-            modules: &file.facts.modules,
+            modules: &modules,
             union: rows.union(&file.path).is_some() || rows.vendor_of_path(&file.path).is_some(),
             incomplete: file.facts.gaps.iter().find(|g| g.effect == GapEffect::File).map(|g| g.why.clone()),
         };
@@ -222,13 +247,20 @@ fn component<'a>(
 
 /// A component with its files and no judgement: for what does not depend on a target.
 pub fn bare<'a>(index: usize, role: Role, evidence: &'a Evidence, catalog: &Catalog) -> ComponentCase<'a> {
-    let files = evidence.files.iter().filter(|f| f.component == Some(index) && super::roles::counts(f, catalog));
+    let component = &evidence.components[index];
+    let rows = catalog.components();
+    let variant = rows.variant_of(&component.name, component.version.as_deref());
+    // Which variant is loaded depends on the target; what each needs says nothing of the package.
+    let fixed = |f: &&EvidenceFile| variant.is_none_or(|row| !row.is_variant(&f.path) && !row.is_other(&f.path));
+    let own = |f: &&EvidenceFile| f.component == Some(index) && super::roles::counts(f, catalog);
+    let files = evidence.files.iter().filter(own).filter(fixed);
     let judgement = Judgement {
         verdict: Verdict::Ok,
         cause: Cause::Fits,
         counts: Counts::default(),
         special: false,
         general: (0, 0),
+        machine_code: false,
     };
     ComponentCase {
         index,
@@ -240,6 +272,16 @@ pub fn bare<'a>(index: usize, role: Role, evidence: &'a Evidence, catalog: &Cata
         counts: Counts::default(),
         note: None,
     }
+}
+
+/// A file's modules, less PTX that stands as text in a library whose package has compiled code: such text is a probe
+/// or a template (cuDNN and TensorFlow carry some), not what the package runs.
+fn modules_that_count(file: &EvidenceFile, binaries: bool) -> Cow<'_, [Module]> {
+    let text = |m: &Module| m.container == Container::PtxText;
+    if binaries && file.facts.kind.is_elf() && file.facts.modules.iter().any(text) {
+        return Cow::Owned(file.facts.modules.iter().filter(|m| !text(m)).cloned().collect());
+    }
+    Cow::Borrowed(&file.facts.modules)
 }
 
 /// Members of archives that lie in the image are not installed.

@@ -21,6 +21,8 @@ struct Key {
 struct Draft {
     finding: Finding,
     gpus: Vec<String>,
+    /// Name and version of the component it is about.
+    label: String,
 }
 
 /// All findings, worst first.
@@ -65,11 +67,14 @@ pub fn all(
 fn components(case: &TargetCase<'_>, plan: &Plan, drafts: &mut BTreeMap<Key, Draft>) {
     for component in &case.components {
         let Some(rule) = words::rule_of(component) else { continue };
+        if case.is_settled_by_host(rule) {
+            continue;
+        }
         let verdict = words::weighed(component);
         let idle = component.role == crate::report::Role::Idle;
         let severity = if idle { Severity::Note } else { gate(case, verdict.severity()) };
         let label = words::component(&case.evidence.components[component.index]);
-        let reason = words::reason(case.target, component);
+        let reason = words::reason(case, component);
         let mut draft = finding(rule, severity, verdict, reason);
         let name = &case.evidence.components[component.index].name;
         draft.component = Some(crate::model::escape(name.as_bytes()));
@@ -115,6 +120,7 @@ fn layer_of(evidence: &Evidence, file: &EvidenceFile) -> Option<Digest> {
 
 fn add(drafts: &mut BTreeMap<Key, Draft>, case: &TargetCase<'_>, subject: String, finding: Finding) {
     let rule = super::rules::find(&finding.rule).map_or("", |r| r.id);
+    let label = subject.clone();
     let key = Key {
         severity: std::cmp::Reverse(finding.severity),
         verdict: finding.verdict,
@@ -122,7 +128,7 @@ fn add(drafts: &mut BTreeMap<Key, Draft>, case: &TargetCase<'_>, subject: String
         subject,
         text: finding.message.clone(),
     };
-    let draft = drafts.entry(key).or_insert_with(|| Draft { finding, gpus: Vec::new() });
+    let draft = drafts.entry(key).or_insert_with(|| Draft { finding, gpus: Vec::new(), label });
     draft.finding.targets.push(case.target.name.clone());
     let gpu = words::gpu(case.target);
     if !draft.gpus.contains(&gpu) {
@@ -134,11 +140,11 @@ fn add(drafts: &mut BTreeMap<Key, Draft>, case: &TargetCase<'_>, subject: String
 }
 
 fn finish(draft: Draft) -> Finding {
-    let Draft { mut finding, gpus } = draft;
+    let Draft { mut finding, gpus, label } = draft;
     finding.targets.sort();
     finding.targets.dedup();
-    if let Some(component) = &finding.component {
-        finding.message = format!("{component} on {}: {}", gpus.join(", "), finding.message);
+    if finding.component.is_some() {
+        finding.message = format!("{label} on {}: {}", gpus.join(", "), finding.message);
     }
     finding
 }

@@ -15,7 +15,7 @@ pub use words::{component as component_label, gpu as gpu_label};
 use crate::catalog::Catalog;
 use crate::config::{Date, Fleet};
 use crate::model::{Evidence, GapEffect, Severity, Verdict};
-use crate::report::Report;
+use crate::report::{Report, Role, TargetReport};
 
 /// How to judge.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +67,9 @@ pub fn unread(report: &Report, allow_gaps: bool) -> Vec<String> {
 pub fn exit_code(report: &Report, fail_on: FailOn, allow_gaps: bool) -> u8 {
     if !allow_gaps {
         let unread = report.gaps.iter().any(|g| g.effect == GapEffect::Image);
-        let undecided = report.targets.iter().flatten().any(|t| t.required && t.verdict == Verdict::Unknown);
+        let core = |c: &crate::report::ComponentReport| c.role == Role::Core && c.verdict == Verdict::Unknown;
+        let undecided = |t: &TargetReport| t.verdict == Verdict::Unknown || t.components.iter().any(core);
+        let undecided = report.targets.iter().flatten().any(|t| t.required && undecided(t));
         if unread || undecided {
             return 2;
         }

@@ -30,8 +30,8 @@ pub fn build(
     gaps.sort();
     gaps.dedup();
     let unread = gaps.iter().any(|g| g.effect == GapEffect::Image) && !allow_gaps;
-    let verdict = if cases.is_empty() {
-        if unread { Verdict::Unknown } else { Verdict::Ok }
+    let verdict = if unread {
+        Verdict::Unknown
     } else {
         cases.iter().filter(|c| c.target.required).map(|c| c.verdict).min().unwrap_or(Verdict::Ok)
     };
@@ -47,10 +47,10 @@ pub fn build(
         tool: tool(catalog),
         image: first.map(|e| image(e, verdict, roles.first().map_or(&[], Vec::as_slice), catalog)),
         targets: Some(cases.iter().map(target).collect()),
-        device_code: unique(evidence.iter().flat_map(|e| device_code(e)).collect(), |d: &DeviceCode| {
+        device_code: unique(evidence.iter().flat_map(|e| device_code(e, catalog)).collect(), |d: &DeviceCode| {
             d.path.clone()
         }),
-        libraries: unique(evidence.iter().flat_map(|e| libraries(e)).collect(), |l: &Library| l.path.clone()),
+        libraries: unique(evidence.iter().flat_map(libraries).collect(), |l: &Library| l.path.clone()),
         packages: Some(
             evidence.iter().flat_map(|e| &e.packages).cloned().collect::<BTreeSet<_>>().into_iter().collect(),
         ),
@@ -171,7 +171,7 @@ fn component(case: &TargetCase<'_>, c: &ComponentCase<'_>) -> ComponentReport {
         version: info.version.as_ref().map(|v| escape(v.as_bytes())),
         role: c.role,
         verdict: c.verdict,
-        why: words::reason(case.target, c),
+        why: words::reason(case, c),
         files,
         modules: counts(c.counts),
         by_file: c
@@ -180,7 +180,7 @@ fn component(case: &TargetCase<'_>, c: &ComponentCase<'_>) -> ComponentReport {
             .map(|f| FileVerdict {
                 path: f.file.path.clone(),
                 verdict: f.judgement.verdict,
-                why: words::file_reason(case.target, f),
+                why: words::file_reason(case, f),
                 modules: counts(f.judgement.counts),
             })
             .collect(),
@@ -195,7 +195,7 @@ fn component_name(evidence: &Evidence, file: &EvidenceFile) -> Option<String> {
     file.component.map(|c| escape(evidence.components[c].name.as_bytes()))
 }
 
-fn device_code(evidence: &Evidence) -> Vec<DeviceCode> {
+fn device_code(evidence: &Evidence, catalog: &Catalog) -> Vec<DeviceCode> {
     let with_code = evidence.files.iter().filter(|f| f.facts.has_device_code());
     with_code
         .map(|file| {
@@ -228,12 +228,29 @@ fn device_code(evidence: &Evidence) -> Vec<DeviceCode> {
                 layer: layer(evidence, file),
                 component: component_name(evidence, file),
                 format: file.facts.kind,
+                not_judged: not_judged(file, catalog).map(str::to_owned),
                 modules: file.facts.modules.iter().map(|m| m.count).sum(),
                 bytes: archs.iter().map(|a| a.bytes).sum(),
                 archs,
             }
         })
         .collect()
+}
+
+/// Why a file's device code counts for no verdict.
+fn not_judged(file: &EvidenceFile, catalog: &Catalog) -> Option<&'static str> {
+    let rows = catalog.components();
+    if rows.profiler(&file.path).is_some() {
+        Some("profiler stubs")
+    } else if !file.facts.kind.loadable() {
+        Some("not loaded at run time")
+    } else if rows.idle(&file.path).is_some() {
+        Some("nothing uses it")
+    } else if file.path.as_bytes().contains(&b'!') {
+        Some("in an archive that is not installed")
+    } else {
+        None
+    }
 }
 
 fn layer(evidence: &Evidence, file: &EvidenceFile) -> Option<Digest> {

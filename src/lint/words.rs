@@ -44,11 +44,11 @@ pub fn nothing(evidence: &Evidence) -> String {
 /// The one line for a component on a target, with its name.
 pub fn why(case: &TargetCase<'_>, component: &ComponentCase<'_>) -> String {
     let name = self::component(&case.evidence.components[component.index]);
-    format!("{name}: {}", reason(case.target, component))
+    format!("{name}: {}", reason(case, component))
 }
 
 /// The same without the name.
-pub fn reason(target: &Target, component: &ComponentCase<'_>) -> String {
+pub fn reason(case: &TargetCase<'_>, component: &ComponentCase<'_>) -> String {
     match &component.cause {
         ComponentCause::NoVariant { wanted, cpu } => {
             let then = if *cpu { "the CPU library is loaded instead" } else { "nothing is loaded" };
@@ -60,17 +60,18 @@ pub fn reason(target: &Target, component: &ComponentCase<'_>) -> String {
                 .files
                 .iter()
                 .find(|f| Some(f.file.path.as_bytes()) == component.worst.map(|w| w.path.as_bytes()));
-            cause_text(cause, target, file)
+            cause_text(cause, case, file)
         }
     }
 }
 
 /// Why a file got its word.
-pub fn file_reason(target: &Target, file: &FileCase<'_>) -> String {
-    cause_text(&file.judgement.cause, target, Some(file))
+pub fn file_reason(case: &TargetCase<'_>, file: &FileCase<'_>) -> String {
+    cause_text(&file.judgement.cause, case, Some(file))
 }
 
-fn cause_text(cause: &Cause, target: &Target, file: Option<&FileCase<'_>>) -> String {
+fn cause_text(cause: &Cause, case: &TargetCase<'_>, file: Option<&FileCase<'_>>) -> String {
+    let target = case.target;
     let has = || {
         let told = |f: &FileCase<'_>| {
             let name = escape(f.file.path.file_name());
@@ -95,9 +96,13 @@ fn cause_text(cause: &Cause, target: &Target, file: Option<&FileCase<'_>>) -> St
             format!("{missing} of {of} modules, half of its code or more, are for other chips than {cc}")
         }
         Cause::Jit { modules, of } => {
-            format!(
-                "{modules} of {of} modules have only PTX for {cc}, compiled by the driver (JIT) at each cold start"
-            )
+            let what = if of == modules {
+                "only PTX".to_owned()
+            } else {
+                format!("{modules} of {of} modules have only PTX")
+            };
+            let cache = cache(case.evidence);
+            format!("{what} for {cc}, compiled by the driver (JIT) at each cold start{cache}")
         }
         Cause::Uncertain(doubt) => doubt.text().to_owned(),
         Cause::Partly { missing, of, block: None } => {
@@ -107,7 +112,7 @@ fn cause_text(cause: &Cause, target: &Target, file: Option<&FileCase<'_>>) -> St
             )
         }
         Cause::Partly { missing, of, block: Some(block) } => {
-            format!("{missing} of {of} modules{}: {}", has(), block_text(*block, target))
+            format!("{missing} of {of} modules: {}", block_text(*block, target))
         }
         Cause::NoImage => format!("no device code for {cc}{}: \"no kernel image is available\" (209)", has()),
         Cause::Refused(block) => {
@@ -118,6 +123,16 @@ fn cause_text(cause: &Cause, target: &Target, file: Option<&FileCase<'_>>) -> St
             "only code that a linker or compiler must finish at run time (LTO-IR, tile IR)".to_owned()
         }
         Cause::Incomplete(why) => format!("its device code could not be listed whole: {why}"),
+    }
+}
+
+/// What the image itself does about the JIT's cache.
+fn cache(evidence: &Evidence) -> String {
+    let config = &evidence.image.config;
+    match (config.var("CUDA_CACHE_DISABLE"), config.var("CUDA_CACHE_PATH")) {
+        (Some("1"), _) => "; the image disables the JIT cache".to_owned(),
+        (_, Some(path)) => format!("; the image keeps the JIT cache in {}", escape(path.as_bytes())),
+        _ => "; the image keeps no JIT cache of its own".to_owned(),
     }
 }
 

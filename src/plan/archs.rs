@@ -41,10 +41,7 @@ pub fn like(variable: &str, example: &str, archs: &[SmArch]) -> String {
         return join(archs, |a| format!("arch=compute_{0},code=sm_{0}", number(a)), ";");
     }
     // The first separator between two members, as the example shows it.
-    let by = match example.find([';', ',', ' ']).map(|i| &example[i..=i]) {
-        Some(separator) => separator,
-        None => ";",
-    };
+    let by = example.find([';', ',', ' ']).map_or(";", |i| &example[i..=i]);
     if example.contains("sm_") {
         return join(archs, ToString::to_string, by);
     }

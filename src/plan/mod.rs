@@ -30,11 +30,21 @@ struct Need<'c, 'a> {
 /// Plans what would mend the judged targets.
 pub fn plan(cases: &[TargetCase<'_>], catalog: &Catalog) -> Plan {
     let mut plan = Plan::default();
-    for need in code_needs(cases) {
-        code_step(&need, cases, catalog, &mut plan);
+    // Hosts that cannot start the image at all need another image, not other code in this one.
+    let cases: Vec<&TargetCase<'_>> = cases.iter().collect();
+    let (foreign, cases): (Vec<_>, Vec<_>) = cases.into_iter().partition(|c| c.is_foreign());
+    let mut needs = code_needs(&cases);
+    // What decides comes first: frameworks, then what is built against them.
+    needs.sort_by_key(|n| n.component.role);
+    let framework = needs.iter().any(|n| n.component.role == Role::Core);
+    for need in needs {
+        if is_vendor(&need, catalog) && framework {
+            continue;
+        }
+        code_step(&need, &cases, catalog, &mut plan);
     }
-    for case in cases {
-        for component in case.components.iter().filter(|c| c.role != Role::Idle) {
+    for case in foreign.iter().chain(&cases) {
+        for component in case.components.iter().filter(|c| c.role != Role::Idle && !case.is_foreign()) {
             driver_step(case, component, catalog, &mut plan);
         }
         for problem in &case.problems {
@@ -46,8 +56,16 @@ pub fn plan(cases: &[TargetCase<'_>], catalog: &Catalog) -> Plan {
     plan
 }
 
+/// NVIDIA's own libraries are closed, and come with the framework that asks for them.
+fn is_vendor(need: &Need<'_, '_>, catalog: &Catalog) -> bool {
+    let info = &need.case.evidence.components[need.component.index];
+    let rows = catalog.components();
+    rows.vendor_of_package(info.manager, &info.name).is_some()
+        || need.component.files.iter().all(|f| rows.vendor_of_path(&f.file.path).is_some())
+}
+
 /// Components that lack machine code for some target.
-fn code_needs<'c, 'a>(cases: &'c [TargetCase<'a>]) -> Vec<Need<'c, 'a>> {
+fn code_needs<'c, 'a>(cases: &[&'c TargetCase<'a>]) -> Vec<Need<'c, 'a>> {
     let mut needs: Vec<Need<'c, 'a>> = Vec::new();
     for case in cases {
         for component in case.components.iter().filter(|c| c.role != Role::Idle) {
@@ -95,7 +113,7 @@ fn code_needs<'c, 'a>(cases: &'c [TargetCase<'a>]) -> Vec<Need<'c, 'a>> {
     needs
 }
 
-fn code_step(need: &Need<'_, '_>, cases: &[TargetCase<'_>], catalog: &Catalog, plan: &mut Plan) {
+fn code_step(need: &Need<'_, '_>, cases: &[&TargetCase<'_>], catalog: &Catalog, plan: &mut Plan) {
     let info = &need.case.evidence.components[need.component.index];
     let fleet: BTreeSet<Capability> = cases.iter().map(|c| c.target.capability).collect();
     if crate::inventory::same_component(&info.name, "torch")
@@ -105,13 +123,31 @@ fn code_step(need: &Need<'_, '_>, cases: &[TargetCase<'_>], catalog: &Catalog, p
         return;
     }
     let paths: Vec<_> = need.component.files.iter().map(|f| &f.file.path).collect();
+    if is_vendor(need, catalog) {
+        plan.steps.push(Step {
+            kind: StepKind::ChangeWheel,
+            component: need.label.clone(),
+            summary: format!("take a version of {} that supports {}", need.label, need.gpus.join(", ")),
+            resolves: need.targets.clone(),
+            env: Vec::new(),
+            command: None,
+            because: vec!["it is distributed in binary form only".to_owned()],
+            disposition: Disposition::Review,
+        });
+        return;
+    }
     let knob = catalog.knobs().knob_for(&info.name, paths.iter().copied()).filter(|k| k.can_be_set());
     let wanted = wanted_archs(need, &fleet);
     let toolkit = toolkit_of(need);
     let limits = toolkit_note(&wanted, toolkit, catalog);
     match (knob, limits) {
         (_, Err(why)) => plan.unresolved.push(format!("{}: {why}", need.label)),
-        (Some(knob), Ok(note)) => plan.steps.push(rebuild(need, knob, &wanted, note)),
+        (Some(knob), Ok(note)) => match knob.builds(&wanted, &sass_serves) {
+            Ok(archs) => plan.steps.push(rebuild(need, knob, &archs, note)),
+            Err(arch) => {
+                plan.unresolved.push(format!("{}: {} does not build it for {arch}", need.label, knob.project))
+            }
+        },
         (None, Ok(note)) => {
             let list = wanted.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             let note = note.map_or(String::new(), |n| format!("; {n}"));
@@ -221,7 +257,7 @@ fn torch_wheel(
     need: &Need<'_, '_>,
     version: &str,
     fleet: &BTreeSet<Capability>,
-    cases: &[TargetCase<'_>],
+    cases: &[&TargetCase<'_>],
     catalog: &Catalog,
     plan: &mut Plan,
 ) -> bool {
@@ -298,6 +334,7 @@ fn driver_step(case: &TargetCase<'_>, component: &ComponentCase<'_>, catalog: &C
                 format!("drivers.toml R{branch}, toolkits.toml PTX {isa}"),
             )
         }
+        Block::Compressed if case.is_settled_by_host("compressed-code-needs-newer-driver") => return,
         Block::Compressed => (
             format!("use driver 550.54.14 or newer on {gpu}, or build without zstd (nvcc --compress-mode=speed)"),
             "NVCC manual, --compress-mode: needs a driver of CUDA 12.4 or newer".to_owned(),

@@ -145,6 +145,9 @@ pub struct DeviceCode {
     pub component: Option<String>,
     /// What kind of file holds it.
     pub format: FileKind,
+    /// Why it counts for no verdict: profiler stubs, archives and objects, leftovers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_judged: Option<String>,
     /// Modules: fatbin regions, cubins, PTX texts.
     pub modules: u64,
     /// Stored bytes of device code.

@@ -98,6 +98,7 @@ fn code(path: &str, component: &str, sass: &[&str], ptx: Option<&str>) -> Device
     let mut archs: Vec<ArchRow> = sass.iter().map(|a| row(a, Form::Sass)).collect();
     archs.extend(ptx.map(|a| row(a, Form::Ptx)));
     DeviceCode {
+        not_judged: None,
         path: ImagePath::new(path),
         layer: Some(digest("layer")),
         component: Some(component.into()),

@@ -31,8 +31,8 @@ pub fn render(report: &Report, style: &Style) -> String {
         matrix::section(&mut page, &fleet, heads);
         if style.verbose > 0 {
             matrix::reasons(&mut page, &fleet);
-            coverage::section(&mut page, report);
         }
+        coverage::section(&mut page, report);
     }
     findings::section(&mut page, report);
     tail::plan(&mut page, report);

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
+use std::collections::BTreeMap;
+
 use super::layer::{self, LayerRead};
 use super::probe::Payload;
 use crate::catalog::Catalog;
-use crate::image::Image;
 use crate::image::overlay::Tree;
+use crate::image::{Content, Image};
 use crate::inventory;
-use crate::model::{Digest, Evidence, EvidenceFile, FileFacts, Gap, ImageFacts, ImagePath, LayerSummary, Stats};
+use crate::model::{
+    Digest, Evidence, EvidenceFile, FileFacts, Gap, ImageFacts, ImagePath, LayerSummary, Machine, Platform, Stats,
+};
 
 /// Version of the evidence format.
 const SCHEMA: u32 = 1;
@@ -66,6 +70,11 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
     for (file, owner) in files.iter_mut().zip(&inventory.owner) {
         file.component = *owner;
     }
+    let is_tree = matches!(image.layers.first().map(|l| &l.content), Some(Content::Tree(_)));
+    if is_tree && stats.elfs == 0 {
+        let why = "holds no program and no library: not a root file system (or an empty one)";
+        gaps.push(Gap::image(why));
+    }
     gaps.extend(inventory.gaps);
     gaps.sort();
     gaps.dedup();
@@ -74,7 +83,7 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         image: ImageFacts {
             reference: reference.to_owned(),
             digest: image.digest,
-            platform: image.platform,
+            platform: image.platform.or_else(|| machine_of(&files)),
             size: summaries.iter().map(|l| l.size).sum(),
             config: image.config,
             layers: summaries,
@@ -87,6 +96,17 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         gaps,
         stats,
     }
+}
+
+/// The platform of a tree without a config: the machine that most of its ELF files are for.
+fn machine_of(files: &[EvidenceFile]) -> Option<Platform> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for elf in files.iter().filter_map(|f| f.facts.elf.as_ref()) {
+        if let Some(name) = Machine(elf.machine).platform() {
+            *counts.entry(name).or_default() += 1;
+        }
+    }
+    counts.into_iter().max_by_key(|(_, n)| *n).map(|(name, _)| Platform::linux(name))
 }
 
 /// Names a component by what the build knobs say identifies a project.

@@ -148,6 +148,11 @@ pub fn inspect(paths: &[PathBuf]) -> Vec<(PathBuf, Result<Evidence, ImageError>)
     paths
         .par_iter()
         .map(|path| {
+            if path.is_dir() {
+                let place = path.display().to_string();
+                let what = format!("is a folder; `imagelint scan dir:{place}` takes it as a root file system");
+                return (path.clone(), Err(ImageError::Malformed { place, what }));
+            }
             let read = if is_zip(path) { tree::read_zip(path) } else { tree::read_file(path) };
             let name = path.to_string_lossy().into_owned();
             let failure = read.gaps.iter().find(|g| g.effect == crate::model::GapEffect::Image).cloned();

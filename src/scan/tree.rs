@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::probe::{self, Notes, Payload};
 use super::{Observer, file_gap, layer::LayerRead};
+use crate::device;
 use crate::image::overlay::{Change, LayerEntry};
 use crate::image::zip::{self, ZipLimits};
 use crate::model::{Gap, GapEffect, ImagePath};
@@ -109,15 +110,24 @@ pub fn read_file(path: &Path) -> LayerRead {
     });
     match opened.and_then(|(mut body, size)| Ok((probe::file(&name, &mut body, &mut notes)?, size))) {
         Ok((payload, size)) => {
-            if payload.is_none() && notes.gaps.is_empty() {
-                let why = "holds no device code and is no ELF file, fatbin, cubin, PTX or archive";
-                notes.gaps.push(Gap::note(name.clone(), why));
+            if payload.is_none() && notes.gaps.is_empty() && !is_known(path) {
+                let mut gap = Gap::note(name.clone(), "is no ELF file, fatbin, cubin, PTX or static archive");
+                gap.effect = GapEffect::Image;
+                notes.gaps.push(gap);
             }
             read.add(name, payload, notes, size);
         }
         Err(e) => read.gaps.push(unreadable(&name, &e)),
     }
     read
+}
+
+/// Whether a file is of a kind that is looked into, though it held nothing.
+fn is_known(path: &Path) -> bool {
+    let known = |mut body: Stream<crate::stream::DiskFile>| {
+        crate::stream::Body::window(&mut body, device::HEAD).map(|head| device::kind_of(head).is_some())
+    };
+    Stream::open(path).and_then(known).unwrap_or(false)
 }
 
 /// Reads a wheel (or another zip) as a root file system of its members.

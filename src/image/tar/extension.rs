@@ -12,7 +12,7 @@ pub(super) struct Extensions {
     gnu_path: Option<Vec<u8>>,
     gnu_link: Option<Vec<u8>>,
     /// PAX records in order (the sparse 0.0 dialect repeats keys).
-    pub(super) pax: Vec<(Vec<u8>, Vec<u8>)>,
+    pub(super) pax: Vec<Record>,
 }
 
 impl Extensions {
@@ -72,8 +72,11 @@ impl Extensions {
     }
 }
 
+/// Key and value of a PAX record.
+type Record = (Vec<u8>, Vec<u8>);
+
 /// `LENGTH KEY=VALUE\n`, where LENGTH counts the whole record.
-fn records(mut bytes: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, &'static str> {
+fn records(mut bytes: &[u8]) -> Result<Vec<Record>, &'static str> {
     let mut out = Vec::new();
     while !bytes.is_empty() && bytes[0] != 0 {
         let space = bytes.iter().take(20).position(|&b| b == b' ').ok_or("a record has no length")?;

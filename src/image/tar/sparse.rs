@@ -100,7 +100,7 @@ impl Map {
                 .map(|(_, v)| std::str::from_utf8(v).ok().and_then(|t| t.parse().ok()).ok_or_else(wrong))
                 .collect::<Result<_, _>>()?
         };
-        if numbers.len() % 2 != 0 || numbers.len() > 2 * MAX_PIECES {
+        if !numbers.len().is_multiple_of(2) || numbers.len() > 2 * MAX_PIECES {
             return Err(wrong());
         }
         let pieces = numbers.chunks_exact(2).map(|p| (p[0], p[1])).collect();

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::paint::{Ink, Page, cell, span};
 use super::super::text::{clean, columns, cut};
 use super::super::{ArchRow, Report};
-use crate::model::{FileKind, Form};
+use crate::model::Form;
 
 /// A component and its versions are told apart by name alone here: device code names its component.
 pub(super) fn section(page: &mut Page<'_>, report: &Report) {
@@ -16,18 +16,10 @@ pub(super) fn section(page: &mut Page<'_>, report: &Report) {
     let mut rows: BTreeMap<String, Vec<&ArchRow>> = BTreeMap::new();
     for file in &report.device_code {
         let name = file.component.as_ref().map_or_else(|| file.path.to_string(), |c| clean(c));
-        let idle = match file.format {
-            FileKind::Object | FileKind::Archive => " (not loaded at run time)",
-            FileKind::SharedObject
-            | FileKind::Executable
-            | FileKind::Fatbin
-            | FileKind::Cubin
-            | FileKind::Ptx
-            | FileKind::BrokenElf => "",
-        };
+        let idle = file.not_judged.as_ref().map_or(String::new(), |why| format!(" ({why})"));
         rows.entry(format!("{name}{idle}")).or_default().extend(&file.archs);
     }
-    page.heading("COVERAGE", "architectures per component; every file is judged by itself once a target is given");
+    page.heading("COVERAGE", "architectures of the device code, per component");
     let widest = rows.keys().map(|k| columns(k)).max().unwrap_or(0);
     let name = widest.min((page.width() / 3).max(20));
     for (label, archs) in &rows {

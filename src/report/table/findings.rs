@@ -29,8 +29,16 @@ pub(super) fn section(page: &mut Page<'_>, report: &Report) {
     page.heading("FINDINGS", &rest);
     let mut sorted: Vec<&Finding> = report.findings.iter().collect();
     sorted.sort_by_key(|f| (std::cmp::Reverse(f.severity), f.verdict));
-    for finding in sorted {
+    // Notes ask for nothing: they are counted above, and shown to those who ask.
+    let (shown, notes): (Vec<_>, Vec<_>) =
+        sorted.into_iter().partition(|f| f.severity > Severity::Note || page.verbose() > 0);
+    let alone = shown.is_empty() && notes.len() == 1;
+    for finding in shown.iter().chain(notes.iter().filter(|_| alone)) {
         one(page, finding, "");
+    }
+    if !notes.is_empty() && !alone {
+        let text = format!("{} (-v shows them)", count(notes.len(), "note", "notes"));
+        page.flow(&[span(Ink::Plain, "  ")], 4, Ink::Dim, &text);
     }
     if page.verbose() > 0 {
         for finding in &report.waived {

@@ -15,7 +15,7 @@ const STEPS: usize = 5;
 
 /// One line that leads to the plan.
 pub(super) fn plan(page: &mut Page<'_>, report: &Report) {
-    let (Some(plan), Some(image)) = (&report.plan, &report.image) else { return };
+    let Some(plan) = &report.plan else { return };
     if plan.steps.is_empty() && plan.unresolved.is_empty() {
         return;
     }
@@ -23,7 +23,7 @@ pub(super) fn plan(page: &mut Page<'_>, report: &Report) {
     if !plan.unresolved.is_empty() {
         rest.push_str(&format!(", {} left open", plan.unresolved.len()));
     }
-    page.heading("PLAN", &format!("{rest}: imagelint plan {}", clean(&image.reference)));
+    page.heading("PLAN", &format!("{rest}; `imagelint plan` with the same arguments shows all"));
     let shown = if page.verbose() > 0 { plan.steps.len() } else { STEPS };
     for step in plan.steps.iter().take(shown) {
         page.flow(&[span(Ink::Plain, "  - ")], 4, Ink::Plain, &clean(&step.summary));

@@ -73,8 +73,13 @@ fn colour_changes_nothing_but_colour() {
 fn every_finding_and_target_is_told() {
     for (_, report) in all() {
         let text = render(&report, &at(200, 0));
+        let whole = render(&report, &at(200, 1));
         for finding in &report.findings {
-            assert!(text.contains(&format!("[{}]", finding.rule)), "{}", finding.rule);
+            let mark = format!("[{}]", finding.rule);
+            assert!(whole.contains(&mark), "{}", finding.rule);
+            // Notes are counted, and unfolded on request.
+            let note = finding.severity == crate::model::Severity::Note;
+            assert!(text.contains(&mark) || note && text.contains("-v shows them"), "{}", finding.rule);
         }
         for target in report.targets.iter().flatten() {
             assert!(text.contains(&target.name), "{}", target.name);
