@@ -481,7 +481,7 @@ fn a_tar_with_flipped_bytes_never_panics_or_grows() {
                 let at = random() as usize % hurt.len();
                 hurt[at] = random() as u8;
                 // Half of them keep their checksum, so that the damage gets past it.
-                if random() % 2 == 0 {
+                if random().is_multiple_of(2) {
                     mend(&mut hurt, at / 512 * 512);
                 }
             }
