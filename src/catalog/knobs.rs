@@ -62,25 +62,27 @@ impl Knob {
         self.trust.because(FILE, &self.project)
     }
 
-    /// What to build so that all of `wanted` are served: themselves, or those of the project's own list that serve
-    /// them. `serves` is the law of coverage. `Err`: one that the project does not build for.
+    /// What to build so that `wanted` are served: themselves, or those of the project's own list that serve them;
+    /// and those that the project does not build for. `serves` is the law of coverage.
     pub fn builds(
         &self,
         wanted: &[SmArch],
         serves: &dyn Fn(SmArch, Capability) -> bool,
-    ) -> Result<Vec<SmArch>, SmArch> {
+    ) -> (Vec<SmArch>, Vec<SmArch>) {
         if self.archs.is_empty() {
-            return Ok(wanted.to_vec());
+            return (wanted.to_vec(), Vec::new());
         }
-        let mut out: Vec<SmArch> = Vec::new();
+        let mut built: Vec<SmArch> = Vec::new();
+        let mut left = Vec::new();
         for want in wanted {
             let fits = |a: &&SmArch| want.capability().is_some_and(|cc| serves(**a, cc));
-            let best = self.archs.iter().filter(fits).max().ok_or(*want)?;
-            if !out.contains(best) {
-                out.push(*best);
+            match self.archs.iter().filter(fits).max() {
+                Some(best) if built.contains(best) => {}
+                Some(best) => built.push(*best),
+                None => left.push(*want),
             }
         }
-        Ok(out)
+        (built, left)
     }
 
     /// Whether there is anything to set.

@@ -142,12 +142,15 @@ fn code_step(need: &Need<'_, '_>, cases: &[&TargetCase<'_>], catalog: &Catalog, 
     let limits = toolkit_note(&wanted, toolkit, catalog);
     match (knob, limits) {
         (_, Err(why)) => plan.unresolved.push(format!("{}: {why}", need.label)),
-        (Some(knob), Ok(note)) => match knob.builds(&wanted, &sass_serves) {
-            Ok(archs) => plan.steps.push(rebuild(need, knob, &archs, note)),
-            Err(arch) => {
-                plan.unresolved.push(format!("{}: {} does not build it for {arch}", need.label, knob.project))
+        (Some(knob), Ok(note)) => {
+            let (archs, left) = knob.builds(&wanted, &sass_serves);
+            if !archs.is_empty() && left.len() < need.missing.len() {
+                plan.steps.push(rebuild(need, knob, &archs, note));
             }
-        },
+            for arch in left {
+                plan.unresolved.push(format!("{}: {} does not build it for {arch}", need.label, knob.project));
+            }
+        }
         (None, Ok(note)) => {
             let list = wanted.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             let note = note.map_or(String::new(), |n| format!("; {n}"));

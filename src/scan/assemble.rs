@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use std::collections::BTreeMap;
 
-use super::layer::{self, LayerRead};
+use super::layer::{self, LayerRead, Oddities};
 use super::probe::Payload;
 use crate::catalog::Catalog;
 use crate::image::overlay::Tree;
@@ -29,9 +29,11 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         stats.files += read.files;
         stats.elfs += read.elfs;
         let name = layer.digest.or(read.diff_id);
+        let mut oddities = Oddities::default();
         for (path, why) in tree.apply(index, std::mem::take(&mut read.entries)) {
-            read.gaps.push(Gap::note(path, why));
+            oddities.add(&path, why);
         }
+        read.gaps.append(&mut oddities.into_gaps());
         layer::label(&mut read.gaps, name);
         gaps.append(&mut read.gaps);
         summaries.push(LayerSummary {

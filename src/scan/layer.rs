@@ -9,8 +9,11 @@ use crate::image::blob::{self, BlobLimits, BlobSummary};
 use crate::image::overlay::{Change, LayerEntry};
 use crate::image::tar::{self, EntryKind};
 use crate::image::{BlobSink, Layer, OpenBlob, Streamed};
-use crate::model::{Digest, Gap, GapEffect};
+use crate::model::{Digest, Gap, GapEffect, ImagePath};
 use crate::stream::Body;
+
+/// Oddities listed for one layer; a hostile one can have millions.
+const MAX_NOTES: usize = 1_000;
 
 /// What reading a layer gave.
 #[derive(Debug, Default)]
@@ -108,10 +111,11 @@ impl LayerRead {
 /// Reads a tar's entries.
 pub fn walk(body: &mut dyn Body, options: &ScanOptions, read: &mut LayerRead) -> io::Result<()> {
     let mut notes = Notes::default();
+    let mut oddities = Oddities::default();
     let entries = &mut read.entries;
     let walked = tar::walk(body, options.max_entries, &mut |entry, data| {
         for note in entry.notes {
-            notes.gaps.push(Gap::note(entry.path.clone(), note));
+            oddities.add(&entry.path, note);
         }
         let change = match entry.kind {
             EntryKind::File => Change::File(probe::file(&entry.path, data, &mut notes)?),
@@ -129,10 +133,37 @@ pub fn walk(body: &mut dyn Body, options: &ScanOptions, read: &mut LayerRead) ->
     read.files = notes.files;
     read.elfs = notes.elfs;
     read.gaps.append(&mut notes.gaps);
+    read.gaps.append(&mut oddities.into_gaps());
     walked.map_err(|e| match e {
         tar::TarError::Io(e) => e,
         other => io::Error::new(io::ErrorKind::InvalidData, other),
     })
+}
+
+/// Things that were mended or passed over: told, but no answer rests on them.
+#[derive(Default)]
+pub struct Oddities {
+    gaps: Vec<Gap>,
+    more: u64,
+}
+
+impl Oddities {
+    pub fn add(&mut self, path: &ImagePath, why: String) {
+        if self.gaps.len() < MAX_NOTES {
+            self.gaps.push(Gap::note(path.clone(), why));
+        } else {
+            self.more += 1;
+        }
+    }
+
+    pub fn into_gaps(mut self) -> Vec<Gap> {
+        if self.more > 0 {
+            let mut gap = Gap::image(format!("{} more oddities of this layer are not listed", self.more));
+            gap.effect = GapEffect::None;
+            self.gaps.push(gap);
+        }
+        self.gaps
+    }
 }
 
 /// Takes layers in passing from a stream.
@@ -200,6 +231,5 @@ pub fn take_streamed(slot: &Mutex<Option<LayerRead>>, layer: &Layer) -> LayerRea
 pub fn label(gaps: &mut [Gap], digest: Option<Digest>) {
     for gap in gaps {
         gap.layer = gap.layer.or(digest);
-        debug_assert!(gap.path.is_some() || gap.effect == GapEffect::Image);
     }
 }
