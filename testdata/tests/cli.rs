@@ -375,3 +375,14 @@ fn the_plan_names_what_to_build() {
     assert!(env.out.lines().all(|l| l.is_empty() || l.starts_with('#') || l.starts_with("export ")), "{env:?}");
     assert_eq!(run(&["plan", "images/sample.tar", "--target", "a100@535"]).code, 0);
 }
+
+#[test]
+fn the_readme_shows_what_its_command_prints() {
+    let readme = std::fs::read_to_string(testdata().join("../README.md")).unwrap();
+    let block = readme.split("```text\n").nth(1).and_then(|rest| rest.split("```\n").next()).unwrap();
+    let mut command = common::program();
+    command.current_dir(testdata().join(".."));
+    let scan = ["scan", "testdata/images/sample.tar", "--fleet", "testdata/images/imagelint.toml"];
+    let ran = common::finish(command.args(scan));
+    assert_eq!((ran.code, ran.out.as_str()), (1, block), "put the new output into README.md");
+}
