@@ -150,11 +150,8 @@ fn component<'a>(
 ) -> Option<ComponentCase<'a>> {
     let component = &evidence.components[index];
     let rows = catalog.components();
-    let mut files: Vec<&EvidenceFile> = evidence
-        .files
-        .iter()
-        .filter(|f| f.component == Some(index) && super::roles::counts(f, catalog) && !is_member(f))
-        .collect();
+    let mut files: Vec<&EvidenceFile> =
+        evidence.files.iter().filter(|f| f.component == Some(index) && super::roles::counts(f, catalog)).collect();
     let mut note = None;
     let mut cause = None;
     if let Some(row) = rows.variant_of(&component.name, component.version.as_deref()) {
@@ -282,11 +279,6 @@ fn modules_that_count(file: &EvidenceFile, binaries: bool) -> Cow<'_, [Module]> 
         return Cow::Owned(file.facts.modules.iter().filter(|m| !text(m)).cloned().collect());
     }
     Cow::Borrowed(&file.facts.modules)
-}
-
-/// Members of archives that lie in the image are not installed.
-fn is_member(file: &EvidenceFile) -> bool {
-    file.path.as_bytes().contains(&b'!')
 }
 
 /// Loose cubins, fatbins and PTX files are picked by name by whatever loads them: judged by their union.

@@ -246,7 +246,7 @@ fn not_judged(file: &EvidenceFile, catalog: &Catalog) -> Option<&'static str> {
         Some("not loaded at run time")
     } else if rows.idle(&file.path).is_some() {
         Some("nothing uses it")
-    } else if file.path.as_bytes().contains(&b'!') {
+    } else if file.in_archive {
         Some("in an archive that is not installed")
     } else {
         None

@@ -55,6 +55,7 @@ pub fn counts(file: &EvidenceFile, catalog: &Catalog) -> bool {
         && file.facts.kind.loadable()
         && rows.profiler(&file.path).is_none()
         && rows.idle(&file.path).is_none()
+        && !file.in_archive
 }
 
 /// Components of the files that the entrypoint's program needs, directly or not.

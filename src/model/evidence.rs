@@ -160,6 +160,9 @@ pub struct EvidenceFile {
     pub facts: Arc<FileFacts>,
     /// Index into the evidence's components.
     pub component: Option<usize>,
+    /// It is a member of a wheel, jar or zip that lies in the image, and not installed.
+    #[serde(default)]
+    pub in_archive: bool,
 }
 
 /// Counters of a scan.

@@ -47,18 +47,24 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
     let mut facts = Vec::new();
     for found in tree.files() {
         let Some(carried) = found.file else { continue };
-        let mut add = |path: ImagePath, facts: &Arc<FileFacts>| {
+        let mut add = |path: ImagePath, facts: &Arc<FileFacts>, in_archive: bool| {
             for gap in &facts.gaps {
                 let digest = digests.get(found.layer).copied().flatten();
                 gaps.push(Gap { path: Some(path.clone()), layer: digest, ..gap.clone() });
             }
-            files.push(EvidenceFile { path, layer: Some(found.layer), facts: facts.clone(), component: None });
+            files.push(EvidenceFile {
+                path,
+                layer: Some(found.layer),
+                facts: facts.clone(),
+                component: None,
+                in_archive,
+            });
         };
         if let Some(facts) = &carried.facts {
-            add(found.path.clone(), facts);
+            add(found.path.clone(), facts, false);
         }
         for (path, facts) in &carried.members {
-            add(path.clone(), facts);
+            add(path.clone(), facts, true);
         }
         if let Some(fact) = &carried.package {
             facts.push((found.path, fact.clone()));

@@ -36,8 +36,8 @@ pub struct Notes {
     pub elfs: u64,
 }
 
-/// Extensions of zip archives that are opened, one level deep.
-const ZIPS: [&[u8]; 5] = [b".whl", b".jar", b".zip", b".egg", b".war"];
+/// Extensions of zip archives that are opened, one level deep. A member goes by `ARCHIVE!PATH`.
+const ARCHIVES: [&[u8]; 5] = [b".whl", b".jar", b".zip", b".egg", b".war"];
 
 /// Smallest file that can hold anything: shorter than any header.
 const MIN_FILE: u64 = 4;
@@ -53,7 +53,7 @@ pub fn file(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Res
         }
     } else if body.len().is_none_or(|n| n >= MIN_FILE) {
         let head = body.window(device::HEAD)?;
-        if zip::is_zip(head) && ZIPS.iter().any(|e| path.as_bytes().ends_with(e)) {
+        if zip::is_zip(head) && ARCHIVES.iter().any(|e| path.as_bytes().ends_with(e)) {
             carried.members = members(path, body, notes)?;
         } else if let Some(kind) = device::kind_of(head) {
             carried.facts = code(kind, path, body, notes)?;
