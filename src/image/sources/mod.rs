@@ -180,15 +180,27 @@ fn bare(word: &str, options: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Ha
         }),
         _ => {
             let handle = registry::open(word, options).map_err(|e| near_path(e, word))?;
-            let notice = format!("{} is read as {} in a registry", shown(word), handle.reference);
+            let notice = match shown(word) {
+                word if word == handle.reference => format!("{word} is taken for an image in a registry"),
+                word => format!("{word} is taken for {} in a registry", handle.reference),
+            };
             Ok(handle.told(notice))
         }
     }
 }
 
+/// Adds to what an error says can be tried.
+fn with_hint(mut error: ImageError, more: &str) -> ImageError {
+    if let ImageError::Network { hint, .. } | ImageError::NotFound { hint, .. } = &mut error {
+        let between = if hint.is_empty() { "" } else { "; " };
+        hint.push_str(&format!("{between}{more}"));
+    }
+    error
+}
+
 /// A failure in a registry, where a layout or an archive of that name and tag may have been meant.
 fn near_path(e: ImageError, word: &str) -> ImageError {
-    let Some((path, _)) = split_path(word) else { return e };
+    let Some((path, _)) = split_path(word) else { return with_hint(e, "there is no such path here either") };
     let scheme = match detect(&path, word) {
         Ok(Found::Layout) => "oci:",
         Ok(Found::Archive | Found::PackedArchive) => "docker-archive:",
