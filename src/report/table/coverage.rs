@@ -13,19 +13,19 @@ pub(super) fn section(page: &mut Page<'_>, report: &Report) {
         page.heading("COVERAGE", "no GPU code found");
         return;
     }
-    let mut rows: BTreeMap<String, Vec<&ArchRow>> = BTreeMap::new();
+    let mut rows: BTreeMap<(String, Option<&str>), Vec<&ArchRow>> = BTreeMap::new();
     for file in &report.device_code {
         let name = file.component.as_ref().map_or_else(|| file.path.to_string(), |c| clean(c));
-        let idle = file.not_judged.as_ref().map_or(String::new(), |why| format!(" ({why})"));
-        rows.entry(format!("{name}{idle}")).or_default().extend(&file.archs);
+        rows.entry((name, file.not_judged.as_deref())).or_default().extend(&file.archs);
     }
     page.heading("COVERAGE", "architectures of the device code, per component");
-    let widest = rows.keys().map(|k| columns(k)).max().unwrap_or(0);
+    let widest = rows.keys().map(|(name, _)| columns(name)).max().unwrap_or(0);
     let name = widest.min((page.width() / 3).max(20));
-    for (label, archs) in &rows {
+    for ((label, not_judged), archs) in &rows {
         let label = if columns(label) > name { cut_front(label, name) } else { label.clone() };
         let lead = [span(Ink::Plain, "  "), cell(Ink::Strong, &label, name + 2)];
-        page.flow(&lead, name + 4, Ink::Plain, &compact(archs));
+        let why = not_judged.map_or(String::new(), |why| format!(" (not judged: {})", clean(why)));
+        page.flow(&lead, name + 4, Ink::Plain, &format!("{}{why}", compact(archs)));
     }
 }
 
