@@ -1,14 +1,13 @@
 //! A layer's stored bytes: digest verified, decompressed by what the bytes are (not by media type), bounded.
 
+use std::cell::{Cell, RefCell};
 use std::io::{self, BufReader, Read};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::rc::Rc;
 
-use flate2::bufread::MultiGzDecoder;
-use sha2::{Digest as _, Sha256};
-
+use super::sha256::Pair;
 use crate::model::Digest;
 use crate::stream::{Body, Plain, Source, Stream};
+use flate2::bufread::MultiGzDecoder;
 
 /// Bytes of stored data buffered before the decoder.
 const STORED_BUFFER: usize = 64 << 10;
@@ -57,16 +56,16 @@ impl Compression {
 /// Counts and hashes what is read through it, and tells `on_read` of the byte counts.
 pub struct Counted<'a, R> {
     inner: R,
-    hash: Sha256,
-    count: Arc<AtomicU64>,
+    hashes: Rc<RefCell<Pair>>,
+    count: Rc<Cell<u64>>,
     on_read: Option<&'a (dyn Fn(u64) + Sync)>,
 }
 
 impl<R: Read> Read for Counted<'_, R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let n = self.inner.read(buf)?;
-        self.hash.update(&buf[..n]);
-        self.count.fetch_add(n as u64, Ordering::Relaxed);
+        self.hashes.borrow_mut().stored(&buf[..n]);
+        self.count.set(self.count.get() + n as u64);
         if let Some(told) = self.on_read {
             told(n as u64);
         }
@@ -121,8 +120,9 @@ impl<R: Read> Decoder<R> {
 pub struct Unpacked<R: Read> {
     decoder: Decoder<R>,
     compression: Compression,
-    hash: Option<Sha256>,
-    stored: Arc<AtomicU64>,
+    /// Absent when the unpacked digest is not asked for.
+    hashes: Option<Rc<RefCell<Pair>>>,
+    stored: Rc<Cell<u64>>,
     unpacked: u64,
     limits: BlobLimits,
 }
@@ -130,7 +130,7 @@ pub struct Unpacked<R: Read> {
 impl<R: Read> Read for Unpacked<R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
         let n = self.decoder.read(buf).map_err(|e| {
-            let at = self.stored.load(Ordering::Relaxed);
+            let at = self.stored.get();
             let name = self.compression.name();
             match e.kind() {
                 io::ErrorKind::UnexpectedEof => io::Error::new(
@@ -146,8 +146,8 @@ impl<R: Read> Read for Unpacked<R> {
                 _ => e,
             }
         })?;
-        if let Some(hash) = &mut self.hash {
-            hash.update(&buf[..n]);
+        if let Some(hashes) = &self.hashes {
+            hashes.borrow_mut().unpacked(&buf[..n]);
         }
         self.unpacked += n as u64;
         if self.unpacked > self.limits.max_bytes {
@@ -157,7 +157,7 @@ impl<R: Read> Read for Unpacked<R> {
             )));
         }
         if self.unpacked > RATIO_FROM {
-            let stored = self.stored.load(Ordering::Relaxed).max(1);
+            let stored = self.stored.get().max(1);
             if self.unpacked / stored > self.limits.max_ratio {
                 return Err(limit(format!(
                     "unpacks to more than {} times its stored size: taken for a decompression bomb (raise \
@@ -196,13 +196,14 @@ pub fn open<'a>(
     diff_id: bool,
     on_read: Option<&'a (dyn Fn(u64) + Sync)>,
 ) -> io::Result<BlobBody<'a>> {
-    let count = Arc::new(AtomicU64::new(0));
-    let counted = Counted { inner: stored, hash: Sha256::new(), count: count.clone(), on_read };
+    let count = Rc::new(Cell::new(0));
+    let hashes = Rc::new(RefCell::new(Pair::new()));
+    let counted = Counted { inner: stored, hashes: hashes.clone(), count: count.clone(), on_read };
     let (decoder, compression) = Decoder::new(counted)?;
     // Plain bytes are their own unpacked form: one digest serves for both.
     let diff_id = diff_id && compression != Compression::Plain;
     let unpacked =
-        Unpacked { decoder, compression, hash: diff_id.then(Sha256::new), stored: count, unpacked: 0, limits };
+        Unpacked { decoder, compression, hashes: diff_id.then_some(hashes), stored: count, unpacked: 0, limits };
     Ok(Stream::new(unpacked, None))
 }
 
@@ -256,20 +257,19 @@ pub fn finish(mut body: BlobBody<'_>) -> io::Result<BlobSummary> {
         }
         body.consume(n);
     }
-    let unpacked = body.into_source();
-    let diff_id = unpacked.hash.map(|h| Digest::from_bytes(h.finalize().into()));
-    let (total, stored_count, compression) = (unpacked.unpacked, unpacked.stored, unpacked.compression);
-    let mut rest = unpacked.decoder.stored();
+    let Unpacked { decoder, compression, hashes, stored, unpacked, .. } = body.into_source();
+    let asked = hashes.is_some();
+    drop(hashes);
+    let mut rest = decoder.stored();
     // Bytes behind the last gzip member or zstd frame: part of the blob and its digest.
     io::copy(&mut rest, &mut io::sink())?;
-    let hash = rest.into_inner().inner.hash;
-    let digest = Digest::from_bytes(hash.finalize().into());
-    Ok(BlobSummary {
-        digest,
-        diff_id: if compression == Compression::Plain { Some(digest) } else { diff_id },
-        stored: stored_count.load(Ordering::Relaxed),
-        unpacked: total,
-    })
+    let hashes = std::mem::take(&mut *rest.get_ref().inner.hashes.borrow_mut());
+    let (digest, unpacked_digest) = hashes.finish();
+    let diff_id = match compression {
+        Compression::Plain => Some(digest),
+        Compression::Gzip | Compression::Zstd => asked.then_some(unpacked_digest),
+    };
+    Ok(BlobSummary { digest, diff_id, stored: stored.get(), unpacked })
 }
 
 /// A decompressing reader without digests: for the outside of a compressed archive.

@@ -3,6 +3,7 @@
 pub mod blob;
 pub mod history;
 pub mod overlay;
+mod sha256;
 pub mod sources;
 pub mod tar;
 pub mod zip;

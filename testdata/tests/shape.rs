@@ -35,6 +35,9 @@ const LONGEST: usize = 500;
 /// Files that may be longer, each with its reason.
 const LONG: &[(&str, &str)] = &[];
 
+/// The only files with unsafe code: calls of what is compiled for processors that have certain instructions.
+const UNSAFE: &[&str] = &["src/image/sha256/x86.rs"];
+
 /// Lines before a call in which its `#[allow]` may stand.
 const ALLOW_WITHIN: usize = 6;
 
@@ -200,7 +203,14 @@ fn what_may_panic_says_why_it_does_not() {
             let before = &file.program[at.saturating_sub(ALLOW_WITHIN)..at];
             let allowed = before.iter().any(|l| l.contains("#[allow(") && l.contains("reason = "));
             assert!(!may || argues || allowed, "{}:{}: {}", file.name, at + 1, line.trim());
-            assert!(!line.contains("unsafe "), "{}:{}: no unsafe code here", file.name, at + 1);
+            let proved = UNSAFE.contains(&file.name.as_str())
+                && file.program[at.saturating_sub(ALLOW_WITHIN)..at].iter().any(|l| l.contains("// SAFETY: "));
+            assert!(
+                proved || !line.contains("unsafe ") || line.trim_start().starts_with("//"),
+                "{}:{}: unsafe code without its place and proof",
+                file.name,
+                at + 1
+            );
         }
     }
 }
