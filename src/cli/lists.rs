@@ -1,6 +1,6 @@
 //! `imagelint rules`, `gpus` and `toolkits`: what the program and its catalog know.
 
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use super::args::ListArgs;
@@ -139,14 +139,20 @@ fn show<T: Serialize>(
 }
 
 fn table(head: &[&str], rows: impl Iterator<Item = Vec<String>>, width: usize) -> String {
+    let rows: Vec<Vec<String>> = rows.collect();
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     table.set_width(u16::try_from(width).unwrap_or(u16::MAX));
     table.set_header(head);
-    table.add_rows(rows);
+    table.add_rows(&rows);
     for column in table.column_iter_mut() {
         column.set_padding((0, 2));
+    }
+    // Words that are typed again by those who read them are never broken over lines.
+    let words: Vec<bool> = (0..head.len()).map(|i| rows.iter().all(|r| !r[i].contains(' '))).collect();
+    for (column, _) in table.column_iter_mut().zip(words).filter(|(_, word)| *word) {
+        column.set_constraint(ColumnConstraint::ContentWidth);
     }
     table.trim_fmt()
 }

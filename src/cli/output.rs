@@ -74,11 +74,11 @@ impl Screen {
         plain_error(error);
     }
 
-    /// What kept a scan from being complete: the reason for exit status 2.
-    pub fn incomplete(&self, gaps: &[String]) {
-        if let Some(first) = gaps.first() {
-            let more = if gaps.len() > 1 { format!(" (and {} more gaps)", gaps.len() - 1) } else { String::new() };
-            line(&format!("error: the image could not be read whole: {}{more}", clean(first)));
+    /// The reason for exit status 2, and how many more there are.
+    pub fn unanswered(&self, reasons: &[String]) {
+        if let Some(first) = reasons.first() {
+            let more = if reasons.len() > 1 { format!(" (and {} more)", reasons.len() - 1) } else { String::new() };
+            line(&format!("error: {}{more}", clean(first)));
         }
     }
 }

@@ -68,7 +68,7 @@ pub fn judge(
             report.stats.seconds = Some(started.elapsed().as_secs_f64());
         }
         let status = lint::exit_code(&report, args.fail_on.into(), args.allow_gaps);
-        screen.incomplete(&lint::unread(&report, args.allow_gaps));
+        screen.unanswered(&lint::unanswered(&report, args.allow_gaps));
         worst = worst.max(status);
         show(&report, status, several)?;
         if args.save_evidence.is_some() {

@@ -461,6 +461,7 @@ fn sum(case: &TargetCase<'_>, allow_gaps: bool) -> (Verdict, String) {
     if let Some(gap) = unread.filter(|_| !allow_gaps) {
         return (Verdict::Unknown, format!("the image could not be read whole: {}", words::gap(gap)));
     }
+    let unread = if unread.is_some() { ", in what could be read" } else { "" };
     for problem in &case.problems {
         words.push((problem.verdict, 0, problem.message.clone()));
     }
@@ -474,7 +475,7 @@ fn sum(case: &TargetCase<'_>, allow_gaps: bool) -> (Verdict, String) {
     }
     words.sort_by_key(|(verdict, order, _)| (*verdict, *order));
     match words.into_iter().next() {
-        Some((verdict, _, why)) => (verdict, why),
-        None => (Verdict::Ok, words::nothing(case.evidence)),
+        Some((verdict, _, why)) => (verdict, format!("{why}{unread}")),
+        None => (Verdict::Ok, format!("{}{unread}", words::nothing(case.evidence))),
     }
 }

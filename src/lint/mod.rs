@@ -15,7 +15,7 @@ pub use words::{component as component_label, gpu as gpu_label};
 use crate::catalog::Catalog;
 use crate::config::{Date, Fleet};
 use crate::model::{Evidence, GapEffect, Severity, Verdict};
-use crate::report::{Report, Role, TargetReport};
+use crate::report::{ComponentReport, Report, Role, TargetReport};
 
 /// How to judge.
 #[derive(Debug, Clone, Copy)]
@@ -57,18 +57,33 @@ pub fn inspect(evidence: &[Evidence], catalog: &Catalog) -> Report {
     report::of_files(evidence, catalog)
 }
 
-/// What kept the scan from being complete, one line each; empty when gaps are allowed.
-pub fn unread(report: &Report, allow_gaps: bool) -> Vec<String> {
-    let gaps = report.gaps.iter().filter(|g| g.effect == GapEffect::Image && !allow_gaps);
-    gaps.map(words::gap).collect()
+/// Why the run could not answer, one line each; empty when it could, or when gaps are allowed.
+pub fn unanswered(report: &Report, allow_gaps: bool) -> Vec<String> {
+    if allow_gaps {
+        return Vec::new();
+    }
+    let gaps = report.gaps.iter().filter(|g| g.effect == GapEffect::Image);
+    let unread: Vec<String> =
+        gaps.map(|g| format!("the image could not be read whole: {}", words::gap(g))).collect();
+    if !unread.is_empty() {
+        return unread;
+    }
+    let undecided = report.targets.iter().flatten().filter(|t| t.required).flat_map(|t| {
+        let core = t.components.iter().filter(|c| is_undecided(c));
+        core.map(|c| format!("{} could not be decided for {}: {}", c.name, t.name, c.why))
+    });
+    undecided.collect()
+}
+
+fn is_undecided(component: &ComponentReport) -> bool {
+    component.role == Role::Core && component.verdict == Verdict::Unknown
 }
 
 /// The run's exit status: 0 clean, 1 findings at or above `fail_on`, 2 the question could not be answered.
 pub fn exit_code(report: &Report, fail_on: FailOn, allow_gaps: bool) -> u8 {
     if !allow_gaps {
         let unread = report.gaps.iter().any(|g| g.effect == GapEffect::Image);
-        let core = |c: &crate::report::ComponentReport| c.role == Role::Core && c.verdict == Verdict::Unknown;
-        let undecided = |t: &TargetReport| t.verdict == Verdict::Unknown || t.components.iter().any(core);
+        let undecided = |t: &TargetReport| t.verdict == Verdict::Unknown || t.components.iter().any(is_undecided);
         let undecided = report.targets.iter().flatten().any(|t| t.required && undecided(t));
         if unread || undecided {
             return 2;
