@@ -12,8 +12,10 @@ use sha2::Digest as _;
 use crate::model::Digest;
 
 /// Stored bytes that wait for unpacked bytes to be hashed with.
+#[cfg(target_arch = "x86_64")]
 const WAITING: usize = 256 << 10;
 
+#[cfg(target_arch = "x86_64")]
 const BLOCK: usize = 64;
 
 /// The digests of a layer's stored and unpacked bytes.

@@ -1,16 +1,14 @@
 //! One target judged: platform, driver, each component's code. VERDICTS, "From components to the image".
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
+use super::host::{self, HostProblem};
 use super::words;
 use crate::catalog::Catalog;
 use crate::catalog::compat::Host;
 use crate::catalog::variants::{Choice, Context, WhenMissing};
 use crate::catalog::verdict::{self, Cause, Code, Counts, Judgement};
-use crate::model::{
-    Container, CudaVersion, Evidence, EvidenceFile, GapEffect, Machine, Module, Platform, Target, Verdict,
-};
+use crate::model::{Container, CudaVersion, Evidence, EvidenceFile, GapEffect, Module, Platform, Target, Verdict};
 use crate::report::Role;
 
 /// A file's word.
@@ -45,17 +43,6 @@ pub enum ComponentCause {
     },
     /// Which variant is loaded cannot be told.
     VariantUnknown(String),
-}
-
-/// Something about the target that no component's code decides.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostProblem {
-    pub rule: &'static str,
-    pub verdict: Verdict,
-    pub message: String,
-    pub help: String,
-    pub because: String,
-    pub path: Option<crate::model::ImagePath>,
 }
 
 /// One target judged.
@@ -103,7 +90,7 @@ pub fn judge<'a>(
     let preferred = if target.platforms.is_empty() { evidence.iter().position(usual) } else { None };
     let chosen = preferred.or_else(|| evidence.iter().position(serves)).unwrap_or(0);
     let found = evidence.get(chosen)?;
-    let host = host(target, found, catalog);
+    let host = host_of(target, found, catalog);
     let mut components: Vec<ComponentCase<'a>> = Vec::new();
     for (index, role) in roles.get(chosen)?.iter().enumerate() {
         if let Some(case) = component(index, *role, found, &host, catalog) {
@@ -111,9 +98,9 @@ pub fn judge<'a>(
         }
     }
     let mut problems = Vec::new();
-    problems.extend(wrong_platform(target, found, &components));
-    problems.extend(driver_window(target, catalog));
-    problems.extend(cuda_major(target, found, &components, catalog));
+    problems.extend(host::wrong_platform(target, found, &components));
+    problems.extend(host::driver_window(target, catalog));
+    problems.extend(host::cuda_major(target, found, &components, catalog));
     let mut case = TargetCase {
         target,
         evidence: found,
@@ -127,7 +114,7 @@ pub fn judge<'a>(
     Some(case)
 }
 
-fn host(target: &Target, evidence: &Evidence, catalog: &Catalog) -> Host {
+fn host_of(target: &Target, evidence: &Evidence, catalog: &Catalog) -> Host {
     let set = |name: &str| evidence.image.config.var(name).is_some_and(|v| v == "1");
     let driver = target.driver.as_ref().map(|d| d.lowest.clone());
     Host {
@@ -301,157 +288,6 @@ fn keep_best(judged: &mut Vec<FileCase<'_>>) {
 /// `torch.version.cuda`.
 fn torch_cuda(evidence: &Evidence) -> Option<CudaVersion> {
     evidence.framework_cuda.iter().find(|(name, _)| name == "torch").and_then(|(_, v)| v.parse().ok())
-}
-
-fn wrong_platform(target: &Target, evidence: &Evidence, components: &[ComponentCase<'_>]) -> Option<HostProblem> {
-    let image = evidence.image.platform.as_ref();
-    let problem = |what: String, path| {
-        Some(HostProblem {
-            rule: "wrong-platform",
-            verdict: Verdict::Fail,
-            message: what,
-            help: "build or pull the image for the platform of the target's hosts".to_owned(),
-            because: target.because.clone(),
-            path,
-        })
-    };
-    let hosts = || target.platforms.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
-    if let Some(image) = image
-        && !target.platforms.is_empty()
-        && !target.platforms.iter().any(|p| image.serves(p))
-    {
-        return problem(
-            format!("the image is for {image}, {} hosts are {}: exec format error", target.gpu, hosts()),
-            None,
-        );
-    }
-    // What the config says and what the files are can differ.
-    let runs_on: Vec<&Platform> =
-        if target.platforms.is_empty() { image.into_iter().collect() } else { target.platforms.iter().collect() };
-    let core = components.iter().filter(|c| c.role == Role::Core).flat_map(|c| &c.files);
-    let entrypoint = entrypoint_file(evidence);
-    for file in core.map(|f| f.file).chain(entrypoint) {
-        let Some(machine) = file.facts.elf.as_ref().and_then(|e| Machine(e.machine).platform()) else { continue };
-        if !runs_on.is_empty() && !runs_on.iter().any(|p| p.architecture == machine) {
-            let hosts = runs_on.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
-            return problem(
-                format!("`{}` is for {machine}, the hosts are {hosts}: exec format error", file.path),
-                Some(file.path.clone()),
-            );
-        }
-    }
-    None
-}
-
-/// The program that starts first, if it is an ELF file named by an absolute path.
-fn entrypoint_file(evidence: &Evidence) -> Option<&EvidenceFile> {
-    let config = &evidence.image.config;
-    let program = config.entrypoint.first().or(config.cmd.first()).filter(|p| p.starts_with('/'))?;
-    let path = crate::model::ImagePath::new(program);
-    let path = evidence.links.iter().find(|(l, _)| *l == path).map_or(&path, |(_, to)| to);
-    evidence.files.iter().find(|f| f.path == *path)
-}
-
-/// Drivers that do not know the GPU: too old for it, or of a branch that dropped it.
-fn driver_window(target: &Target, catalog: &Catalog) -> Option<HostProblem> {
-    let driver = &target.driver.as_ref()?.lowest;
-    // Jetsons have drivers of their own, numbered apart.
-    if crate::catalog::compat::is_tegra(target.capability) {
-        return None;
-    }
-    let window = catalog.drivers().window(target.capability)?;
-    let early = window.first_driver.filter(|first| driver.branch() < *first);
-    let late = window.last_driver.filter(|last| driver.branch() > *last);
-    let (what, help) = match (early, late) {
-        (Some(first), _) => (
-            format!("driver {driver} does not know {}: the first that does is R{first}", target.gpu),
-            format!("use a driver of R{first} or newer on these hosts"),
-        ),
-        (_, Some(last)) => (
-            format!("driver {driver} no longer supports {}: the last that does is R{last}", target.gpu),
-            format!("stay on R{last} on these hosts"),
-        ),
-        _ => return None,
-    };
-    let verdict = if window.verified { Verdict::Fail } else { Verdict::Warn };
-    Some(HostProblem {
-        rule: "driver-does-not-know-gpu",
-        verdict,
-        message: what,
-        help,
-        because: window.because.clone(),
-        path: None,
-    })
-}
-
-/// The CUDA runtime of a core component needs a driver of its major's floor or newer.
-fn cuda_major(
-    target: &Target,
-    evidence: &Evidence,
-    components: &[ComponentCase<'_>],
-    catalog: &Catalog,
-) -> Option<HostProblem> {
-    let driver = &target.driver.as_ref()?.lowest;
-    let (major, cause, path) = required_major(evidence, components)?;
-    let floor = catalog.toolkits().driver_floor(major)?;
-    if *driver >= floor.driver || (driver.is_branch() && driver.branch() == floor.driver.branch()) {
-        return None;
-    }
-    let compat = evidence.files.iter().find(|f| {
-        let text = f.path.to_string();
-        text.contains("/compat") && f.path.file_name_lossy().starts_with("libcuda.so")
-    });
-    let verdict = if compat.is_some() { Verdict::Warn } else { Verdict::Fail };
-    let unless = match compat {
-        Some(file) => format!(", unless the forward-compat library `{}` is used", file.path),
-        None => String::new(),
-    };
-    Some(HostProblem {
-        rule: "driver-too-old-for-cuda",
-        verdict,
-        message: format!(
-            "{cause} needs driver {} or newer, {} has {driver}: \"CUDA driver version is insufficient for CUDA runtime \
-             version\" (35){unless}",
-            floor.driver, target.name
-        ),
-        help: format!("use a driver of {} or newer, or a build for an older CUDA major", floor.driver),
-        because: floor.because.clone(),
-        path,
-    })
-}
-
-/// Libraries whose SONAME ends in the CUDA major they belong to.
-const MAJOR_IN_NAME: [&str; 5] =
-    ["libcudart.so.", "libcublas.so.", "libcublasLt.so.", "libnvrtc.so.", "libnvJitLink.so."];
-
-/// The highest CUDA major that the core components use, with who asks for it.
-pub fn required_major(
-    evidence: &Evidence,
-    components: &[ComponentCase<'_>],
-) -> Option<(u16, String, Option<crate::model::ImagePath>)> {
-    let mut found: BTreeMap<u16, (String, Option<crate::model::ImagePath>)> = BTreeMap::new();
-    for case in components.iter().filter(|c| c.role == Role::Core) {
-        let component = &evidence.components[case.index];
-        let label = words::component(component);
-        let said =
-            evidence.framework_cuda.iter().find(|(n, _)| crate::inventory::same_component(n, &component.name));
-        if let Some((_, cuda)) = said
-            && let Ok(cuda) = cuda.parse::<CudaVersion>()
-        {
-            found.entry(cuda.major).or_insert_with(|| (format!("{label} (built for CUDA {cuda})"), None));
-        }
-        for file in &case.files {
-            for needed in file.file.facts.elf.iter().flat_map(|e| &e.needed) {
-                let major =
-                    MAJOR_IN_NAME.iter().find_map(|n| needed.strip_prefix(n)?.split('.').next()?.parse().ok());
-                if let Some(major) = major {
-                    let who = || (format!("{label} (links {needed})"), Some(file.file.path.clone()));
-                    found.entry(major).or_insert_with(who);
-                }
-            }
-        }
-    }
-    found.into_iter().next_back().map(|(major, (cause, path))| (major, cause, path))
 }
 
 /// The target's word: the worst that counts, and its one line.

@@ -2,13 +2,15 @@
 
 mod case;
 mod findings;
+mod host;
 mod report;
 mod roles;
 mod rules;
 mod waive;
 mod words;
 
-pub use case::{ComponentCase, ComponentCause, FileCase, HostProblem, TargetCase, required_major};
+pub use case::{ComponentCase, ComponentCause, FileCase, TargetCase};
+pub use host::HostProblem;
 pub use rules::{RULES, Rule};
 pub use words::{component as component_label, gpu as gpu_label};
 

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::case::{ComponentCase, TargetCase, required_major};
+use super::case::{ComponentCase, TargetCase};
+use super::host::required_major;
 use super::words;
 use crate::catalog::Catalog;
 use crate::catalog::verdict::{Counts, GENERAL};
