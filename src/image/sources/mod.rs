@@ -200,7 +200,11 @@ fn with_hint(mut error: ImageError, more: &str) -> ImageError {
 
 /// A failure in a registry, where a layout or an archive of that name and tag may have been meant.
 fn near_path(e: ImageError, word: &str) -> ImageError {
-    let Some((path, _)) = split_path(word) else { return with_hint(e, "there is no such path here either") };
+    let Some((path, _)) = split_path(word) else {
+        // Whoever names a host means no path.
+        let host = word.split('/').next().is_some_and(|first| word.contains('/') && first.contains(['.', ':']));
+        return if host { e } else { with_hint(e, "there is no such path here either") };
+    };
     let scheme = match detect(&path, word) {
         Ok(Found::Layout) => "oci:",
         Ok(Found::Archive | Found::PackedArchive) => "docker-archive:",
