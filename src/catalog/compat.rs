@@ -93,7 +93,7 @@ impl Host {
     }
 }
 
-/// Jetson capabilities: their code and that of discrete GPUs do not mix.
+/// Jetson capabilities (Nano and TX1, TX2, Xavier, Orin, Thor): their code and that of discrete GPUs do not mix.
 pub fn is_tegra(capability: Capability) -> bool {
     matches!((capability.major, capability.minor), (5, 3) | (6, 2) | (7, 2) | (8, 7) | (11, 0))
 }

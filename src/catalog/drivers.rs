@@ -134,11 +134,6 @@ impl Drivers {
         self.branches.iter().find(|b| b.ptx_isa >= isa).map(|b| b.branch)
     }
 
-    /// The oldest known branch that knows `cuda` natively.
-    pub fn min_branch_for_cuda(&self, cuda: CudaVersion) -> Option<u32> {
-        self.branches.iter().find(|b| b.native_cuda >= cuda).map(|b| b.branch)
-    }
-
     /// The branches that drive GPUs of a capability; `None` where the capability is not known.
     pub fn window(&self, capability: Capability) -> Option<&ArchWindow> {
         self.windows.iter().find(|(cc, _)| *cc == capability).map(|(_, w)| w)

@@ -36,7 +36,7 @@ impl Gpu {
     /// Whether it is a Tegra (Jetson, Drive): an integrated GPU, whose machine code is not exchanged with discrete
     /// ones by promise.
     pub fn is_tegra(&self) -> bool {
-        self.class == GpuClass::Embedded || is_tegra(self.capability)
+        self.class == GpuClass::Embedded || super::compat::is_tegra(self.capability)
     }
 
     /// Where the row comes from, for reports.
@@ -58,11 +58,6 @@ impl Gpu {
             .chain(self.aliases.iter().map(String::as_str))
             .chain(self.smi.iter().map(String::as_str))
     }
-}
-
-/// Whether a capability is a Tegra's: Nano and TX1, TX2, Xavier, Orin, Thor.
-pub fn is_tegra(capability: Capability) -> bool {
-    matches!((capability.major, capability.minor), (5, 3) | (6, 2) | (7, 2) | (8, 7) | (11, 0))
 }
 
 /// A family of cloud machines and its GPU, `[[instance]]`.

@@ -14,17 +14,9 @@ pub fn words(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// A Python package's name as PEP 503 normalises it: `flash_attn` is `flash-attn`.
+/// A Python package's name as PEP 503 normalises it, blanks around it dropped.
 pub fn dist(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    for c in name.trim().chars() {
-        match c {
-            '-' | '_' | '.' if out.ends_with('-') => {}
-            '-' | '_' | '.' => out.push('-'),
-            c => out.extend(c.to_lowercase()),
-        }
-    }
-    out
+    crate::model::package_name(name.trim())
 }
 
 /// The numbers of a package's version, for ordering: "2.9.1+cu128" is 2, 9, 1. Zeros at the end are dropped, so that

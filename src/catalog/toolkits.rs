@@ -51,6 +51,13 @@ pub struct Floor {
     pub because: String,
 }
 
+impl Floor {
+    /// Whether a driver is not below the floor. A bare branch stands for its releases, the floor's among them.
+    pub fn is_met_by(&self, driver: &DriverVersion) -> bool {
+        *driver >= self.driver || (driver.is_branch() && driver.branch() == self.driver.branch())
+    }
+}
+
 /// All toolkits.
 #[derive(Debug)]
 pub struct Toolkits {

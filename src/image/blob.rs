@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::sha256::Pair;
 use crate::model::Digest;
-use crate::stream::{Body, Plain, Source, Stream};
+use crate::stream::{Body, Source, Stream};
 use flate2::bufread::MultiGzDecoder;
 
 /// Bytes of stored data buffered before the decoder.
@@ -275,11 +275,6 @@ pub fn finish(mut body: BlobBody<'_>) -> io::Result<BlobSummary> {
 /// A decompressing reader without digests: for the outside of a compressed archive.
 pub fn decompress<'a>(stored: Box<dyn Read + Send + 'a>) -> io::Result<Box<dyn Read + Send + 'a>> {
     Ok(Box::new(Decoder::new(stored)?.0))
-}
-
-/// A plain reader as a body, for callers outside this module.
-pub fn plain<'a, R: Read + 'a>(reader: R) -> Stream<Plain<R>> {
-    Stream::new(Plain(reader), None)
 }
 
 #[cfg(test)]

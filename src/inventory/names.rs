@@ -20,18 +20,7 @@ const DISTRIBUTIONS: &[(&str, &str)] = &[
 /// Words that distinguish builds of one distribution: `faiss-gpu-cu12`, `opencv-python-headless`.
 const VARIANTS: &[&str] = &["bin", "contrib", "cpu", "cuda", "gpu", "headless", "nightly", "python", "rocm", "xpu"];
 
-/// The normalised name of a distribution (PEP 503): `flash_attn` is `flash-attn`.
-pub fn normalise(name: &str) -> String {
-    let mut out = String::with_capacity(name.len());
-    for c in name.chars() {
-        if !matches!(c, '-' | '_' | '.') {
-            out.push(c.to_ascii_lowercase());
-        } else if !out.ends_with('-') {
-            out.push('-');
-        }
-    }
-    out
-}
+pub use crate::model::package_name as normalise;
 
 /// Whether two names mean the same component: `flash_attn`, `flash-attn`, `Flash.Attn`.
 pub fn same_component(a: &str, b: &str) -> bool {

@@ -115,7 +115,7 @@ pub fn cuda_major(
     let driver = &target.driver.as_ref()?.lowest;
     let (major, cause, path) = required_major(evidence, components)?;
     let floor = catalog.toolkits().driver_floor(major)?;
-    if *driver >= floor.driver || (driver.is_branch() && driver.branch() == floor.driver.branch()) {
+    if floor.is_met_by(driver) {
         return None;
     }
     let compat = evidence.files.iter().find(|f| {

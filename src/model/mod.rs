@@ -6,6 +6,7 @@ mod digest;
 mod evidence;
 mod finding;
 mod gap;
+mod name;
 mod path;
 mod target;
 mod version;
@@ -18,6 +19,7 @@ pub use evidence::{
 };
 pub use finding::{Confidence, Finding, Severity, Verdict};
 pub use gap::{Gap, GapEffect};
+pub use name::package_name;
 pub use path::{ImagePath, escape};
 pub use target::{DriverRange, GpuClass, Runtime, Start, Target, Virtualisation};
 pub use version::{CudaVersion, DriverVersion, ParseVersionError, PtxIsa};

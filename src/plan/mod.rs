@@ -268,13 +268,9 @@ fn torch_wheel(
     let own_index = version.split_once('+').map(|(_, tag)| tag.to_owned());
     let carries = |cuda: CudaVersion, names: &[String]| {
         let floor = catalog.toolkits().driver_floor(cuda.major);
-        let drivers =
+        let mut drivers =
             cases.iter().filter(|c| names.contains(&c.target.name)).filter_map(|c| c.target.driver.as_ref());
-        floor.is_none_or(|f| {
-            drivers
-                .clone()
-                .all(|d| d.lowest >= f.driver || d.lowest.is_branch() && d.lowest.branch() == f.driver.branch())
-        })
+        floor.is_none_or(|f| drivers.all(|d| f.is_met_by(&d.lowest)))
     };
     let everyone: Vec<String> = cases.iter().map(|c| c.target.name.clone()).collect();
     let missing: Vec<Capability> = need.missing.iter().copied().collect();
