@@ -8,9 +8,6 @@ use super::error::CliError;
 use super::output::write_file;
 use crate::model::Evidence;
 
-/// The version of [`Evidence`] that this program reads.
-const SCHEMA: u32 = 1;
-
 pub fn save(path: &Path, evidence: &[Evidence]) -> Result<(), CliError> {
     let mut out = Vec::new();
     for one in evidence {
@@ -27,8 +24,12 @@ pub fn load(path: &Path) -> Result<Vec<Vec<Evidence>>, CliError> {
     let mut images: Vec<Vec<Evidence>> = Vec::new();
     for evidence in serde_json::Deserializer::from_reader(BufReader::new(file)).into_iter::<Evidence>() {
         let evidence = evidence.map_err(|e| broken(e.to_string()))?;
-        if evidence.schema != SCHEMA {
-            return Err(broken(format!("it has schema {}, this program reads {SCHEMA}", evidence.schema)));
+        if evidence.schema != Evidence::SCHEMA {
+            return Err(broken(format!(
+                "it has schema {}, this program reads {}",
+                evidence.schema,
+                Evidence::SCHEMA
+            )));
         }
         if !evidence.is_consistent() {
             return Err(broken("a file names a layer or component that is not there".to_owned()));
@@ -66,12 +67,17 @@ mod tests {
             layers: Vec::new(),
         };
         Evidence {
-            schema: SCHEMA,
+            schema: Evidence::SCHEMA,
             image,
             files: Vec::new(),
             packages: Vec::new(),
             components: Vec::new(),
-            framework_cuda: Vec::new(),
+            claims: Vec::new(),
+            toolkits: Vec::new(),
+            landmarks: Vec::new(),
+            loads: Vec::new(),
+            libc: None,
+            ld_cache: Default::default(),
             links: Vec::new(),
             gaps: Vec::new(),
             stats: Stats::default(),
@@ -94,7 +100,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("scan.json");
         let mut newer = evidence("a", "amd64");
-        newer.schema = 2;
+        newer.schema = Evidence::SCHEMA + 1;
         for text in ["", "{}", "not json", &serde_json::to_string(&newer).unwrap()] {
             std::fs::write(&path, text).unwrap();
             assert!(load(&path).is_err(), "{text}");

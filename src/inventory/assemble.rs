@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::names::{installs, normalise, numbers, same_component};
 use super::{DpkgPackage, Fact, Files, hash, pip, place};
-use crate::model::{Component, Gap, ImagePath, Manager, Package};
+use crate::model::{Claim, ClaimKind, Component, Gap, ImagePath, Manager, Package};
 
 /// Names for files that projects are known by: `flash_attn_2_cuda*.so` belongs to `flash_attn`.
 pub trait Naming {
@@ -29,8 +29,8 @@ pub struct Inventory {
     pub components: Vec<Component>,
     /// For each file, its component.
     pub owner: Vec<Option<usize>>,
-    /// (component, CUDA version it was built with), where a file says it.
-    pub framework_cuda: Vec<(String, String)>,
+    /// Sorted.
+    pub claims: Vec<Claim>,
     /// Metadata that was read in part.
     pub gaps: Vec<Gap>,
 }
@@ -78,24 +78,29 @@ pub fn assemble(facts: &[(ImagePath, &Fact)], files: &[ImagePath], naming: &dyn 
     let mut packages = BTreeSet::new();
     for dist in &facts.dists {
         let name = normalise(&dist.name);
-        packages.insert(Package { manager: Manager::Pip, name, version: dist.version.clone() });
+        packages.insert(Package::new(Manager::Pip, name, dist.version.clone()));
     }
     for package in &facts.dpkg {
         let (name, version) = (package.name.clone(), package.version.clone());
-        packages.insert(Package { manager: Manager::Dpkg, name, version });
+        packages.insert(Package::new(Manager::Dpkg, name, version));
     }
-    let mut framework_cuda = BTreeSet::new();
+    let mut claims = BTreeSet::new();
     for (site, _, cuda) in &facts.torch {
         if let Some(cuda) = cuda {
             let dist = facts.dist_for(site, "torch").map(|d| facts.dists[d].name.clone());
-            framework_cuda.insert((dist.unwrap_or_else(|| "torch".to_owned()), (*cuda).to_owned()));
+            claims.insert(Claim {
+                component: dist.unwrap_or_else(|| "torch".to_owned()),
+                kind: ClaimKind::Cuda,
+                value: (*cuda).to_owned(),
+                said_by: site.join(b"torch/version.py"),
+            });
         }
     }
     Inventory {
         packages: packages.into_iter().collect(),
         components,
         owner,
-        framework_cuda: framework_cuda.into_iter().collect(),
+        claims: claims.into_iter().collect(),
         gaps: facts.gaps,
     }
 }

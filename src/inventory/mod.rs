@@ -15,6 +15,7 @@ mod torch;
 use serde::{Deserialize, Serialize};
 
 use crate::model::ImagePath;
+use crate::model::fnv1a as hash;
 use crate::stream::Body;
 
 pub use assemble::{Inventory, Naming, NoNaming, assemble};
@@ -85,11 +86,6 @@ impl Files {
         self.skipped += overlong;
         self
     }
-}
-
-/// FNV-1a, 64 bits.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Decides by path alone whether a regular file is metadata.

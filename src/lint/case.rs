@@ -287,7 +287,7 @@ fn keep_best(judged: &mut Vec<FileCase<'_>>) {
 
 /// `torch.version.cuda`.
 fn torch_cuda(evidence: &Evidence) -> Option<CudaVersion> {
-    evidence.framework_cuda.iter().find(|(name, _)| name == "torch").and_then(|(_, v)| v.parse().ok())
+    evidence.cuda_of("torch")
 }
 
 /// The target's word: the worst that counts, and its one line.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::case::ComponentCase;
 use super::words;
 use crate::catalog::Catalog;
-use crate::model::{CudaVersion, Evidence, EvidenceFile, ImagePath, Machine, Platform, Target, Verdict};
+use crate::model::{Evidence, EvidenceFile, ImagePath, Machine, Platform, Target, Verdict};
 use crate::report::Role;
 
 /// Something about the target that no component's code decides.
@@ -154,11 +154,7 @@ pub fn required_major(
     for case in components.iter().filter(|c| c.role == Role::Core) {
         let component = &evidence.components[case.index];
         let label = words::component(component);
-        let said =
-            evidence.framework_cuda.iter().find(|(n, _)| crate::inventory::same_component(n, &component.name));
-        if let Some((_, cuda)) = said
-            && let Ok(cuda) = cuda.parse::<CudaVersion>()
-        {
+        if let Some(cuda) = evidence.cuda_of(&component.name) {
             found.entry(cuda.major).or_insert_with(|| (format!("{label} (built for CUDA {cuda})"), None));
         }
         for file in &case.files {

@@ -3,6 +3,7 @@
 mod case;
 mod findings;
 mod host;
+mod libraries;
 mod report;
 mod roles;
 mod rules;

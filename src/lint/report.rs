@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::case::{ComponentCase, TargetCase};
 use super::host::required_major;
+use super::libraries;
 use super::words;
 use crate::catalog::Catalog;
 use crate::catalog::verdict::{Counts, GENERAL};
 use crate::model::{
-    Container, Digest, Evidence, EvidenceFile, Finding, Form, Gap, GapEffect, Machine, SmArch, Verdict, escape,
+    Container, Digest, Evidence, EvidenceFile, Finding, Form, Gap, GapEffect, SmArch, Verdict, escape,
 };
 use crate::report::{
     ArchRow, CatalogId, ComponentReport, DeviceCode, FileVerdict, ImageReport, Library, MinDriver, ModuleCounts,
-    Need, Plan, Report, Role, StatsReport, TargetReport, Tool, arch_of,
+    Plan, Report, Role, StatsReport, TargetReport, Tool, arch_of,
 };
 
 /// Version of the JSON schema.
@@ -51,9 +52,17 @@ pub fn build(
         device_code: unique(evidence.iter().flat_map(|e| device_code(e, catalog)).collect(), |d: &DeviceCode| {
             d.path.clone()
         }),
-        libraries: unique(evidence.iter().flat_map(libraries).collect(), |l: &Library| l.path.clone()),
-        packages: Some(
-            evidence.iter().flat_map(|e| &e.packages).cloned().collect::<BTreeSet<_>>().into_iter().collect(),
+        libraries: unique(evidence.iter().flat_map(libraries::rows).collect(), |l: &Library| l.path.clone()),
+        packages: Some(all(evidence, |e| e.packages.clone())),
+        toolkits: Some(all(evidence, |e| e.toolkits.clone())),
+        compilers: Some(
+            evidence
+                .iter()
+                .flat_map(|e| libraries::compilers(e, catalog))
+                .map(|c| (c.path.clone(), c))
+                .collect::<BTreeMap<_, _>>()
+                .into_values()
+                .collect(),
         ),
         findings,
         waived: Vec::new(),
@@ -69,7 +78,13 @@ pub fn of_files(evidence: &[Evidence], catalog: &Catalog) -> Report {
     report.image = None;
     report.targets = None;
     report.packages = None;
+    report.toolkits = None;
+    report.compilers = None;
     report
+}
+
+fn all<T: Ord>(evidence: &[Evidence], of: impl Fn(&Evidence) -> Vec<T>) -> Vec<T> {
+    evidence.iter().flat_map(of).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn unique<T, K: Ord>(mut rows: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
@@ -192,7 +207,7 @@ fn counts(c: Counts) -> ModuleCounts {
     ModuleCounts { total: c.total, native: c.native, compatible: c.compatible, jit: c.jit, missing: c.missing }
 }
 
-fn component_name(evidence: &Evidence, file: &EvidenceFile) -> Option<String> {
+pub(super) fn component_name(evidence: &Evidence, file: &EvidenceFile) -> Option<String> {
     file.component.map(|c| escape(evidence.components[c].name.as_bytes()))
 }
 
@@ -256,28 +271,4 @@ fn not_judged(file: &EvidenceFile, catalog: &Catalog) -> Option<&'static str> {
 
 fn layer(evidence: &Evidence, file: &EvidenceFile) -> Option<Digest> {
     evidence.image.layers.get(file.layer?)?.digest
-}
-
-fn libraries(evidence: &Evidence) -> Vec<Library> {
-    let text = |t: &Option<String>| t.as_ref().map(|t| escape(t.as_bytes()));
-    evidence
-        .files
-        .iter()
-        .filter(|f| f.facts.kind.is_elf())
-        .map(|file| {
-            let elf = file.facts.elf.as_ref();
-            Library {
-                path: file.path.clone(),
-                kind: file.facts.kind,
-                machine: elf.map(|e| {
-                    Machine(e.machine).platform().map_or_else(|| format!("e_machine {}", e.machine), str::to_owned)
-                }),
-                soname: elf.and_then(|e| text(&e.soname)),
-                component: component_name(evidence, file),
-                rpath: elf.and_then(|e| text(&e.rpath)),
-                runpath: elf.and_then(|e| text(&e.runpath)),
-                needs: elf.iter().flat_map(|e| &e.needed).map(|n| Need { soname: escape(n.as_bytes()) }).collect(),
-            }
-        })
-        .collect()
 }

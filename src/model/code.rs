@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CudaVersion, Gap, PtxIsa, SmArch};
+use super::{Asked, CudaVersion, Exports, Gap, Import, PtxIsa, SmArch, ToolFacts};
 
 /// The form of device code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -156,7 +156,7 @@ impl Machine {
     }
 }
 
-/// The dynamic section of an ELF file, as far as it names other files.
+/// The dynamic section of an ELF file, as far as it names other files and their symbols.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ElfFacts {
     pub machine: u16,
@@ -165,6 +165,27 @@ pub struct ElfFacts {
     pub rpath: Option<String>,
     pub runpath: Option<String>,
     pub interpreter: Option<String>,
+    /// DF_1_NODEFLIB: neither the cache nor the default directories are searched for what it needs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_default_dirs: bool,
+    /// The versions it asks of other libraries.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asks: Vec<Asked>,
+    /// The versions it defines, without the one that names the file itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defines: Vec<String>,
+    /// The symbols it wants of GPU libraries. Sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<Import>,
+    /// The symbols it defines; GPU libraries only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exports: Option<Exports>,
+    /// Names of GPU libraries in its strings, other than its own and those it needs: what it may open. Sorted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mentions: Vec<String>,
+    /// The directories built into a dynamic loader, in its order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub system_dirs: Vec<String>,
 }
 
 /// Everything that scanning one file yields.
@@ -179,6 +200,12 @@ pub struct FileFacts {
     /// torch's own list of architectures, a string in libtorch_python.so.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub arch_flags: Option<String>,
+    /// The file is a compiler of device code.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub tool: Option<ToolFacts>,
+    /// The version that a library's own strings give (NCCL).
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub says_version: Option<String>,
     /// Paths are left out: the holder of the facts knows them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub gaps: Vec<Gap>,
@@ -186,7 +213,16 @@ pub struct FileFacts {
 
 impl FileFacts {
     pub fn new(kind: FileKind, size: u64) -> Self {
-        Self { size, kind, elf: None, modules: Vec::new(), arch_flags: None, gaps: Vec::new() }
+        Self {
+            size,
+            kind,
+            elf: None,
+            modules: Vec::new(),
+            arch_flags: None,
+            tool: None,
+            says_version: None,
+            gaps: Vec::new(),
+        }
     }
 
     /// Whether any device code, or damage where some should be, was found.

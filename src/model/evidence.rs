@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::version::{ParseVersionError, serde_as_text};
-use super::{Digest, FileFacts, Gap, ImagePath};
+use super::{Claim, ClaimKind, CudaVersion, Digest, FileFacts, Gap, ImagePath, LdCache, Libc, Loads, Toolkit};
 
 /// An OCI platform, `linux/arm64/v8`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -139,6 +139,21 @@ pub struct Package {
     pub name: String,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub version: Option<String>,
+    /// Conda: the build string, `cpu_generic_py311_h1`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub build: Option<String>,
+    /// Conda: where it came from, `conda-forge`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub channel: Option<String>,
+    /// The packages of NVIDIA's driver that it depends on.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub wants_driver: Vec<String>,
+}
+
+impl Package {
+    pub fn new(manager: Manager, name: impl Into<String>, version: Option<String>) -> Self {
+        Self { manager, name: name.into(), version, build: None, channel: None, wants_driver: Vec::new() }
+    }
 }
 
 /// A group of files that a user recognises as one thing.
@@ -184,8 +199,23 @@ pub struct Evidence {
     pub files: Vec<EvidenceFile>,
     pub packages: Vec<Package>,
     pub components: Vec<Component>,
-    /// `torch.version.cuda`, or a framework's like, where a file says it: (component, version).
-    pub framework_cuda: Vec<(String, String)>,
+    /// What files say about how components were built. Sorted.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
+    /// Sorted.
+    #[serde(default)]
+    pub toolkits: Vec<Toolkit>,
+    /// Programs and headers that run-time compilers need, where the image has them: `usr/bin/cc`,
+    /// `usr/local/cuda/include/curand.h`. Links count. Sorted.
+    #[serde(default)]
+    pub landmarks: Vec<ImagePath>,
+    /// What the loader would do, one row per ELF file that loads something, by file.
+    #[serde(default)]
+    pub loads: Vec<Loads>,
+    #[serde(default)]
+    pub libc: Option<Libc>,
+    #[serde(default)]
+    pub ld_cache: LdCache,
     /// Symbolic links that lead to files above: (link, path). Only links whose name looks like a library or
     /// program matter to the loader.
     pub links: Vec<(ImagePath, ImagePath)>,
@@ -194,11 +224,35 @@ pub struct Evidence {
 }
 
 impl Evidence {
+    /// Version of this format; older and newer ones are refused.
+    pub const SCHEMA: u32 = 2;
+
+    /// The CUDA release that a component was built with (`torch.version.cuda`), as a file of it says.
+    pub fn cuda_of(&self, component: &str) -> Option<CudaVersion> {
+        let name = super::package_name(component);
+        self.claims
+            .iter()
+            .filter(|c| c.kind == ClaimKind::Cuda && super::package_name(&c.component) == name)
+            .find_map(|c| c.value.parse().ok())
+    }
+
+    /// What the loader does for a file.
+    pub fn loads_of(&self, file: usize) -> Option<&Loads> {
+        self.loads.binary_search_by_key(&file, |l| l.file).ok().map(|i| &self.loads[i])
+    }
+
+    /// The index of the file at a path (not a link).
+    pub fn file_at(&self, path: &ImagePath) -> Option<usize> {
+        self.files.binary_search_by(|f| f.path.cmp(path)).ok()
+    }
+
     /// Whether every index names something: evidence that was saved may have been changed since.
     pub fn is_consistent(&self) -> bool {
         self.files.iter().all(|f| {
             f.layer.is_none_or(|l| l < self.image.layers.len())
                 && f.component.is_none_or(|c| c < self.components.len())
-        })
+        }) && self.loads.iter().all(|l| l.file < self.files.len())
+            && self.loads.is_sorted_by(|a, b| a.file < b.file)
+            && self.files.is_sorted_by(|a, b| a.path <= b.path)
     }
 }

@@ -6,9 +6,12 @@ mod digest;
 mod evidence;
 mod finding;
 mod gap;
+mod links;
+mod loads;
 mod name;
 mod path;
 mod target;
+mod tool;
 mod version;
 
 pub use arch::{Capability, Feature, SmArch};
@@ -19,7 +22,10 @@ pub use evidence::{
 };
 pub use finding::{Confidence, Finding, Severity, Verdict};
 pub use gap::{Gap, GapEffect};
+pub use links::{Asked, AskedVersion, Exports, Import, fnv1a};
+pub use loads::{Law, Loads, Need, Outcome, Unmet, UnmetKind};
 pub use name::package_name;
 pub use path::{ImagePath, escape};
 pub use target::{DriverRange, GpuClass, Runtime, Start, Target, Virtualisation};
+pub use tool::{Claim, ClaimKind, LdCache, Libc, ToolFacts, ToolKind, Toolkit};
 pub use version::{CudaVersion, DriverVersion, ParseVersionError, PtxIsa};

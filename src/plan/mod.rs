@@ -199,7 +199,7 @@ fn wanted_archs(need: &Need<'_, '_>, fleet: &BTreeSet<Capability>) -> Vec<SmArch
 
 /// The toolkit that the image's framework was built with, which extensions must be built with too.
 fn toolkit_of(need: &Need<'_, '_>) -> Option<CudaVersion> {
-    need.case.evidence.framework_cuda.iter().find_map(|(_, v)| v.parse().ok())
+    need.case.evidence.cuda_of("torch")
 }
 
 /// Whether one toolkit compiles all of them; what to say if it is not the image's own. `Err`: none does.

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::model::{
     Capability, Container, CudaVersion, Digest, FileKind, Finding, Form, Gap, ImagePath, LayerSummary, Package,
-    Packing, Platform, PtxIsa, SmArch, Stats, Verdict,
+    Packing, Platform, PtxIsa, SmArch, Stats, ToolKind, Toolkit, Verdict,
 };
 
 /// The whole report of one image, or (image and targets absent) of single files.
@@ -23,6 +23,11 @@ pub struct Report {
     pub libraries: Vec<Library>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packages: Option<Vec<Package>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub toolkits: Option<Vec<Toolkit>>,
+    /// Compilers and linkers of device code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compilers: Option<Vec<Compiler>>,
     pub findings: Vec<Finding>,
     /// Findings that a waiver covers.
     pub waived: Vec<Finding>,
@@ -191,13 +196,48 @@ pub struct Library {
     pub rpath: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runpath: Option<String>,
+    /// The version it is of, as far as its name, its strings or its package tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// DT_NEEDED, in order.
     pub needs: Vec<Need>,
+    /// Libraries that it is known to open by name (dlopen).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub opens: Vec<Need>,
 }
 
-/// One DT_NEEDED entry.
+/// A library by name, and what the dynamic loader would take for it.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Need {
     pub soname: String,
+    /// The real path of the file in the image, links followed; absent: there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub found: Option<ImagePath>,
+    /// The law that found it ("RUNPATH", "LD_LIBRARY_PATH", "ld.so.cache", …), or why there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+impl Need {
+    /// Not looked for.
+    pub fn named(soname: &str) -> Self {
+        Self { soname: soname.to_owned(), found: None, why: None }
+    }
+}
+
+/// A compiler of device code that runs where the image runs.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Compiler {
+    pub path: ImagePath,
+    pub kind: ToolKind,
+    /// The CUDA release it is of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<CudaVersion>,
+    /// The newest target that it compiles for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newest_target: Option<SmArch>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub component: Option<String>,
 }
 
 /// What would mend what is missing.

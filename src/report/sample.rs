@@ -47,11 +47,9 @@ fn base() -> Report {
             code(FLASH, "flash-attn", &["80", "90"], Some("90")),
         ],
         libraries: vec![library(TORCH, "torch")],
-        packages: Some(vec![Package {
-            manager: Manager::Pip,
-            name: "torch".into(),
-            version: Some("2.7.0+cu126".into()),
-        }]),
+        packages: Some(vec![Package::new(Manager::Pip, "torch", Some("2.7.0+cu126".into()))]),
+        toolkits: Some(Vec::new()),
+        compilers: Some(Vec::new()),
         findings: Vec::new(),
         waived: Vec::new(),
         plan: None,
@@ -77,8 +75,10 @@ fn library(path: &str, component: &str) -> Library {
             "libtorch_cpu.so",
             "libc.so.6",
         ]
-        .map(|s| Need { soname: s.into() })
+        .map(Need::named)
         .to_vec(),
+        version: None,
+        opens: Vec::new(),
     }
 }
 
@@ -364,7 +364,7 @@ pub fn hostile() -> Report {
         l.machine = Some(evil.clone());
         l.soname = Some(evil.clone());
         l.rpath = Some(long.clone());
-        l.needs.push(Need { soname: evil.clone() });
+        l.needs.push(Need::named(&evil));
     }
     if let Some(plan) = &mut report.plan {
         plan.unresolved.push(evil.clone());

@@ -14,9 +14,6 @@ use crate::model::{
     Digest, Evidence, EvidenceFile, FileFacts, Gap, ImageFacts, ImagePath, LayerSummary, Machine, Platform, Stats,
 };
 
-/// Version of the evidence format.
-const SCHEMA: u32 = 1;
-
 /// Merges what was read of an image's layers.
 pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Evidence {
     let mut stats = Stats::default();
@@ -87,7 +84,7 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
     gaps.sort();
     gaps.dedup();
     Evidence {
-        schema: SCHEMA,
+        schema: Evidence::SCHEMA,
         image: ImageFacts {
             reference: reference.to_owned(),
             digest: image.digest,
@@ -99,7 +96,12 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         files,
         packages: inventory.packages,
         components: inventory.components,
-        framework_cuda: inventory.framework_cuda,
+        claims: inventory.claims,
+        toolkits: Vec::new(),
+        landmarks: Vec::new(),
+        loads: Vec::new(),
+        libc: None,
+        ld_cache: Default::default(),
         links,
         gaps,
         stats,

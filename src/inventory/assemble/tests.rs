@@ -77,8 +77,14 @@ fn metadata_alone_names_a_package_folder() {
     );
     let inventory = image.assemble(&[&format!("{SITE}/torch/lib/libtorch_cuda.so")], &NoNaming);
     assert_eq!(owners(&inventory), [format!("torch 2.7.0+cu126 Pip @{SITE}")]);
-    assert_eq!(inventory.framework_cuda, [("torch".to_owned(), "12.6".to_owned())]);
-    let package = Package { manager: Manager::Pip, name: "torch".into(), version: Some("2.7.0+cu126".into()) };
+    let claim = Claim {
+        component: "torch".into(),
+        kind: ClaimKind::Cuda,
+        value: "12.6".into(),
+        said_by: ImagePath::new(format!("{SITE}/torch/version.py")),
+    };
+    assert_eq!(inventory.claims, [claim]);
+    let package = Package::new(Manager::Pip, "torch", Some("2.7.0+cu126".into()));
     assert_eq!(inventory.packages, [package]);
 }
 
