@@ -165,6 +165,11 @@ pub struct Jit {
 }
 
 impl Jit {
+    /// Whether nvcc itself is among its needs.
+    pub fn needs_nvcc(&self) -> bool {
+        self.needs.iter().flatten().any(|n| n == "nvcc")
+    }
+
     pub fn is_dist(&self, name: &str) -> bool {
         has_dist(&self.dists, name)
     }
@@ -194,6 +199,17 @@ impl CpuBuild {
     }
 }
 
+/// Which versions of a package are built for a CUDA major.
+#[derive(Debug, Deserialize)]
+pub struct BuildRow {
+    dists: Vec<String>,
+    cuda: u16,
+    /// "1.19 to 1.27".
+    pub versions: String,
+    /// "CUDA 12 and cuDNN 9".
+    pub needs: String,
+}
+
 fn has_dist(dists: &[String], name: &str) -> bool {
     dists.contains(&names::dist(name))
 }
@@ -208,6 +224,7 @@ pub struct Libraries {
     compilers: Vec<BroughtCompiler>,
     jits: Vec<Jit>,
     cpu_builds: Vec<CpuBuild>,
+    builds: Vec<BuildRow>,
 }
 
 #[derive(Deserialize)]
@@ -303,6 +320,7 @@ impl Libraries {
             compilers,
             jits: tables.rows(FILE, "jit")?,
             cpu_builds: tables.rows(FILE, "cpu_build")?,
+            builds: tables.rows(FILE, "build")?,
         })
     }
 
@@ -338,6 +356,11 @@ impl Libraries {
 
     pub fn jits(&self) -> &[Jit] {
         &self.jits
+    }
+
+    /// The versions of a package that are built for a CUDA major.
+    pub fn build_for(&self, dist: &str, cuda: u16) -> Option<&BuildRow> {
+        self.builds.iter().find(|b| b.cuda == cuda && has_dist(&b.dists, dist))
     }
 
     pub fn cpu_builds(&self) -> &[CpuBuild] {

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-use super::host::{self, HostProblem};
-use super::words;
+use super::problem::Problem;
+use super::{Judged, compilers, driver_files, host, words};
 use crate::catalog::Catalog;
 use crate::catalog::compat::Host;
 use crate::catalog::variants::{Choice, Context, WhenMissing};
@@ -31,6 +31,8 @@ pub struct ComponentCase<'a> {
     pub counts: Counts,
     /// A variant was taken that is not the wanted one, and the like.
     pub note: Option<String>,
+    /// The worst problem besides its code, in its words.
+    pub problem: Option<(Verdict, String)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +53,7 @@ pub struct TargetCase<'a> {
     pub evidence: &'a Evidence,
     pub host: Host,
     pub components: Vec<ComponentCase<'a>>,
-    pub problems: Vec<HostProblem>,
+    pub problems: Vec<Problem>,
     pub verdict: Verdict,
     pub why: String,
 }
@@ -76,8 +78,7 @@ impl TargetCase<'_> {
 /// Judges one target on the evidence of its platform.
 pub fn judge<'a>(
     target: &'a Target,
-    evidence: &'a [Evidence],
-    roles: &[Vec<Role>],
+    images: &[Judged<'a>],
     catalog: &Catalog,
     allow_gaps: bool,
 ) -> Option<TargetCase<'a>> {
@@ -87,12 +88,12 @@ pub fn judge<'a>(
     };
     // Without a platform of its own a target takes linux/amd64, where there is a choice.
     let usual = |e: &Evidence| e.image.platform.as_ref().is_some_and(|p| p.serves(&Platform::default()));
-    let preferred = if target.platforms.is_empty() { evidence.iter().position(usual) } else { None };
-    let chosen = preferred.or_else(|| evidence.iter().position(serves)).unwrap_or(0);
-    let found = evidence.get(chosen)?;
+    let preferred = if target.platforms.is_empty() { images.iter().position(|i| usual(i.0)) } else { None };
+    let chosen = preferred.or_else(|| images.iter().position(|i| serves(i.0))).unwrap_or(0);
+    let (found, roles, common) = *images.get(chosen)?;
     let host = host_of(target, found, catalog);
     let mut components: Vec<ComponentCase<'a>> = Vec::new();
-    for (index, role) in roles.get(chosen)?.iter().enumerate() {
+    for (index, role) in roles.iter().enumerate() {
         if let Some(case) = component(index, *role, found, &host, catalog) {
             components.push(case);
         }
@@ -101,6 +102,10 @@ pub fn judge<'a>(
     problems.extend(host::wrong_platform(target, found, &components));
     problems.extend(host::driver_window(target, catalog));
     problems.extend(host::cuda_major(target, found, &components, catalog));
+    problems.extend(driver_files::problems(target, found));
+    problems.extend(compilers::too_old(target, found, roles, catalog));
+    problems.extend(common.iter().cloned());
+    attach(&problems, roles, &mut components);
     let mut case = TargetCase {
         target,
         evidence: found,
@@ -112,6 +117,49 @@ pub fn judge<'a>(
     };
     (case.verdict, case.why) = sum(&case, allow_gaps);
     Some(case)
+}
+
+/// Tells components what is wrong with them besides their code; those without code of their own get a row for it.
+fn attach(problems: &[Problem], roles: &[Role], components: &mut Vec<ComponentCase<'_>>) {
+    for problem in problems.iter().filter(|p| p.verdict < Verdict::Ok) {
+        let Some(index) = problem.component else { continue };
+        let at = components.iter().position(|c| c.index == index).unwrap_or_else(|| {
+            components.push(ComponentCase::empty(index, roles[index]));
+            components.len() - 1
+        });
+        let worst = &mut components[at].problem;
+        if worst.as_ref().is_none_or(|(verdict, _)| problem.verdict < *verdict) {
+            *worst = Some((problem.verdict, problem.message.clone()));
+        }
+    }
+    components.sort_by_key(|c| c.index);
+}
+
+impl ComponentCase<'_> {
+    /// Without any device code.
+    fn empty(index: usize, role: Role) -> Self {
+        Self {
+            index,
+            role,
+            verdict: Verdict::Ok,
+            cause: ComponentCause::Code(Cause::Fits),
+            worst: None,
+            files: Vec::new(),
+            counts: Counts::default(),
+            note: None,
+            problem: None,
+        }
+    }
+
+    /// Whether its row is about code, and not only about a problem.
+    pub fn has_code(&self) -> bool {
+        !self.files.is_empty() || self.verdict < Verdict::Ok
+    }
+
+    /// Its word: the worse of its code's and of what else is wrong with it.
+    pub fn word(&self) -> Verdict {
+        self.problem.as_ref().map_or(self.verdict, |(verdict, _)| self.verdict.min(*verdict))
+    }
 }
 
 fn host_of(target: &Target, evidence: &Evidence, catalog: &Catalog) -> Host {
@@ -226,6 +274,7 @@ fn component<'a>(
         files: judged,
         counts,
         note,
+        problem: None,
     })
 }
 
@@ -247,14 +296,8 @@ pub fn bare<'a>(index: usize, role: Role, evidence: &'a Evidence, catalog: &Cata
         machine_code: false,
     };
     ComponentCase {
-        index,
-        role,
-        verdict: Verdict::Ok,
-        cause: ComponentCause::Code(Cause::Fits),
-        worst: None,
         files: files.map(|file| FileCase { file, judgement: judgement.clone() }).collect(),
-        counts: Counts::default(),
-        note: None,
+        ..ComponentCase::empty(index, role)
     }
 }
 
@@ -298,10 +341,16 @@ fn sum(case: &TargetCase<'_>, allow_gaps: bool) -> (Verdict, String) {
         return (Verdict::Unknown, format!("the image could not be read whole: {}", words::gap(gap)));
     }
     let unread = if unread.is_some() { ", in what could be read" } else { "" };
-    for problem in &case.problems {
-        words.push((problem.verdict, 0, problem.message.clone()));
+    for problem in case.problems.iter().filter(|p| p.verdict < Verdict::Ok) {
+        let what = match problem.component {
+            Some(index) => {
+                format!("{}: {}", words::component(&case.evidence.components[index]), problem.message)
+            }
+            None => problem.message.clone(),
+        };
+        words.push((problem.verdict, 0, what));
     }
-    for component in &case.components {
+    for component in case.components.iter().filter(|c| c.has_code()) {
         let (verdict, order) = match component.role {
             Role::Core => (component.verdict, 1),
             Role::Optional => (component.verdict.max(Verdict::Warn), 2),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::case::TargetCase;
-use super::words;
+use super::{Judged, Problem, words};
 use crate::config::{Fleet, Level};
 use crate::model::{Confidence, Digest, Evidence, EvidenceFile, Finding, GapEffect, Severity, Verdict};
 use crate::report::Plan;
@@ -21,14 +21,14 @@ struct Key {
 struct Draft {
     finding: Finding,
     gpus: Vec<String>,
-    /// Name and version of the component it is about.
-    label: String,
+    /// Name and version of the component whose code it is about.
+    label: Option<String>,
 }
 
 /// All findings, worst first.
 pub fn all(
     cases: &[TargetCase<'_>],
-    evidence: &[Evidence],
+    images: &[Judged<'_>],
     fleet: &Fleet,
     plan: &Plan,
     allow_gaps: bool,
@@ -37,36 +37,61 @@ pub fn all(
     for case in cases {
         components(case, plan, &mut drafts);
         for problem in &case.problems {
-            let severity = gate(case, problem.verdict.severity());
-            let draft = finding(problem.rule, severity, problem.verdict, problem.message.clone());
-            let file = problem.path.as_ref().and_then(|p| case.evidence.files.iter().find(|f| f.path == *p));
-            let finding = Finding {
-                help: Some(problem.help.clone()),
-                because: vec![problem.because.clone()],
-                layer: file.and_then(|f| layer_of(case.evidence, f)),
-                path: problem.path.clone(),
-                ..draft
-            };
-            add(&mut drafts, case, String::new(), finding);
+            let (subject, mut finding) = told(problem, case.evidence);
+            finding.severity = gate(case, finding.severity);
+            add(&mut drafts, Some(case), subject, finding, false);
         }
-        let silent = case.components.is_empty() && case.problems.is_empty() && case.verdict == Verdict::Ok;
+        let silent = case.components.is_empty()
+            && case.verdict == Verdict::Ok
+            && case.problems.iter().all(|p| p.verdict == Verdict::Ok);
         if silent {
             let draft = finding("no-gpu-code", Severity::Note, Verdict::Ok, words::nothing(case.evidence));
             let help = "nothing to do, unless the image was meant to use a GPU".to_owned();
-            add(&mut drafts, case, String::new(), Finding { help: Some(help), ..draft });
+            add(&mut drafts, Some(case), String::new(), Finding { help: Some(help), ..draft }, false);
+        }
+    }
+    // What is wrong on any target is said without targets too.
+    if cases.is_empty() {
+        for (evidence, _, problems) in images {
+            for problem in *problems {
+                let (subject, finding) = told(problem, evidence);
+                add(&mut drafts, None, subject, finding, false);
+            }
         }
     }
     let mut out: Vec<Finding> = drafts.into_values().map(finish).collect();
-    if !allow_gaps && let Some(finding) = incomplete(evidence, cases) {
+    if !allow_gaps && let Some(finding) = incomplete(images, cases) {
         out.insert(0, finding);
     }
     out.retain_mut(|f| apply_level(f, fleet));
     out
 }
 
+/// A problem as a finding, and the label of the component it is about.
+fn told(problem: &Problem, evidence: &Evidence) -> (String, Finding) {
+    let file = problem.path.as_ref().and_then(|p| evidence.file_at(p)).map(|i| &evidence.files[i]);
+    let component = problem.component.map(|index| &evidence.components[index]);
+    let label = component.map(words::component);
+    let message = match &label {
+        Some(label) => format!("{label}: {}", problem.message),
+        None => problem.message.clone(),
+    };
+    let draft = finding(problem.rule, problem.verdict.severity(), problem.verdict, message);
+    let finding = Finding {
+        confidence: problem.confidence,
+        help: Some(problem.help.clone()),
+        because: problem.because.clone(),
+        component: component.map(|c| crate::model::escape(c.name.as_bytes())),
+        layer: file.and_then(|f| layer_of(evidence, f)),
+        path: problem.path.clone(),
+        ..draft
+    };
+    (label.unwrap_or_default(), finding)
+}
+
 fn components(case: &TargetCase<'_>, plan: &Plan, drafts: &mut BTreeMap<Key, Draft>) {
     for component in &case.components {
-        let Some(rule) = words::rule_of(component) else { continue };
+        let Some(rule) = words::rule_of(component).filter(|_| component.has_code()) else { continue };
         if case.is_settled_by_host(rule) {
             continue;
         }
@@ -89,7 +114,7 @@ fn components(case: &TargetCase<'_>, plan: &Plan, drafts: &mut BTreeMap<Key, Dra
             draft.help = steps.map(|s| s.summary.clone()).next();
             draft.confidence = if verdict == Verdict::Warn { Confidence::Medium } else { Confidence::High };
         }
-        add(drafts, case, label, draft);
+        add(drafts, Some(case), label, draft, true);
     }
 }
 
@@ -118,9 +143,16 @@ fn layer_of(evidence: &Evidence, file: &EvidenceFile) -> Option<Digest> {
     evidence.image.layers.get(file.layer?)?.digest
 }
 
-fn add(drafts: &mut BTreeMap<Key, Draft>, case: &TargetCase<'_>, subject: String, finding: Finding) {
+/// Adds a target's finding to what was said of others. The GPUs are named before code's findings.
+fn add(
+    drafts: &mut BTreeMap<Key, Draft>,
+    case: Option<&TargetCase<'_>>,
+    subject: String,
+    finding: Finding,
+    names_gpus: bool,
+) {
     let rule = super::rules::find(&finding.rule).map_or("", |r| r.id);
-    let label = subject.clone();
+    let label = names_gpus.then(|| subject.clone());
     let key = Key {
         severity: std::cmp::Reverse(finding.severity),
         verdict: finding.verdict,
@@ -129,12 +161,13 @@ fn add(drafts: &mut BTreeMap<Key, Draft>, case: &TargetCase<'_>, subject: String
         text: finding.message.clone(),
     };
     let draft = drafts.entry(key).or_insert_with(|| Draft { finding, gpus: Vec::new(), label });
+    let Some(case) = case else { return };
     draft.finding.targets.push(case.target.name.clone());
     let gpu = words::gpu(case.target);
     if !draft.gpus.contains(&gpu) {
         draft.gpus.push(gpu);
     }
-    if !draft.finding.because.contains(&case.target.because) && draft.finding.component.is_some() {
+    if names_gpus && !draft.finding.because.contains(&case.target.because) {
         draft.finding.because.push(case.target.because.clone());
     }
 }
@@ -143,15 +176,15 @@ fn finish(draft: Draft) -> Finding {
     let Draft { mut finding, gpus, label } = draft;
     finding.targets.sort();
     finding.targets.dedup();
-    if finding.component.is_some() {
+    if let Some(label) = label {
         finding.message = format!("{label} on {}: {}", gpus.join(", "), finding.message);
     }
     finding
 }
 
 /// One finding for a scan that did not see everything.
-fn incomplete(evidence: &[Evidence], cases: &[TargetCase<'_>]) -> Option<Finding> {
-    let gaps: Vec<_> = evidence.iter().flat_map(|e| &e.gaps).filter(|g| g.effect == GapEffect::Image).collect();
+fn incomplete(images: &[Judged<'_>], cases: &[TargetCase<'_>]) -> Option<Finding> {
+    let gaps: Vec<_> = images.iter().flat_map(|i| &i.0.gaps).filter(|g| g.effect == GapEffect::Image).collect();
     let first = gaps.first()?;
     let more = if gaps.len() > 1 { format!(" (and {} more gaps)", gaps.len() - 1) } else { String::new() };
     let message = format!("the image could not be read whole: {}{more}", words::gap(first));

@@ -3,38 +3,20 @@
 use std::collections::BTreeMap;
 
 use super::case::ComponentCase;
+use super::problem::Problem;
 use super::words;
 use crate::catalog::Catalog;
 use crate::model::{Evidence, EvidenceFile, ImagePath, Machine, Platform, Target, Verdict};
-use crate::report::Role;
-
-/// Something about the target that no component's code decides.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostProblem {
-    pub rule: &'static str,
-    pub verdict: Verdict,
-    pub message: String,
-    pub help: String,
-    pub because: String,
-    pub path: Option<crate::model::ImagePath>,
-}
+use crate::report::{Role, StepKind};
 
 /// An image, or a program in it, for another processor than the hosts'.
-pub fn wrong_platform(
-    target: &Target,
-    evidence: &Evidence,
-    components: &[ComponentCase<'_>],
-) -> Option<HostProblem> {
+pub fn wrong_platform(target: &Target, evidence: &Evidence, components: &[ComponentCase<'_>]) -> Option<Problem> {
     let image = evidence.image.platform.as_ref();
     let problem = |what: String, path| {
-        Some(HostProblem {
-            rule: "wrong-platform",
-            verdict: Verdict::Fail,
-            message: what,
-            help: "build or pull the image for the platform of the target's hosts".to_owned(),
-            because: target.because.clone(),
-            path,
-        })
+        let help = "build or pull the image for the platform of the target's hosts";
+        let because = vec![target.because.clone()];
+        let step = StepKind::Platform;
+        Some(Problem { step, because, path, ..Problem::new("wrong-platform", Verdict::Fail, what, help) })
     };
     let hosts = || target.platforms.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
     if let Some(image) = image
@@ -74,7 +56,7 @@ fn entrypoint_file(evidence: &Evidence) -> Option<&EvidenceFile> {
 }
 
 /// Drivers that do not know the GPU: too old for it, or of a branch that dropped it.
-pub fn driver_window(target: &Target, catalog: &Catalog) -> Option<HostProblem> {
+pub fn driver_window(target: &Target, catalog: &Catalog) -> Option<Problem> {
     let driver = &target.driver.as_ref()?.lowest;
     // Jetsons have drivers of their own, numbered apart.
     if crate::catalog::compat::is_tegra(target.capability) {
@@ -95,13 +77,11 @@ pub fn driver_window(target: &Target, catalog: &Catalog) -> Option<HostProblem> 
         _ => return None,
     };
     let verdict = if window.verified { Verdict::Fail } else { Verdict::Warn };
-    Some(HostProblem {
-        rule: "driver-does-not-know-gpu",
-        verdict,
-        message: what,
-        help,
-        because: window.because.clone(),
-        path: None,
+    let because = vec![window.because.clone()];
+    Some(Problem {
+        because,
+        step: StepKind::Driver,
+        ..Problem::new("driver-does-not-know-gpu", verdict, what, help)
     })
 }
 
@@ -111,7 +91,7 @@ pub fn cuda_major(
     evidence: &Evidence,
     components: &[ComponentCase<'_>],
     catalog: &Catalog,
-) -> Option<HostProblem> {
+) -> Option<Problem> {
     let driver = &target.driver.as_ref()?.lowest;
     let (major, cause, path) = required_major(evidence, components)?;
     let floor = catalog.toolkits().driver_floor(major)?;
@@ -127,18 +107,15 @@ pub fn cuda_major(
         Some(file) => format!(", unless the forward-compat library `{}` is used", file.path),
         None => String::new(),
     };
-    Some(HostProblem {
-        rule: "driver-too-old-for-cuda",
-        verdict,
-        message: format!(
-            "{cause} needs driver {} or newer, {} has {driver}: \"CUDA driver version is insufficient for CUDA runtime \
-             version\" (35){unless}",
-            floor.driver, target.name
-        ),
-        help: format!("use a driver of {} or newer, or a build for an older CUDA major", floor.driver),
-        because: floor.because.clone(),
-        path,
-    })
+    let message = format!(
+        "{cause} needs driver {} or newer, {} has {driver}: \"CUDA driver version is insufficient for CUDA runtime \
+         version\" (35){unless}",
+        floor.driver, target.name
+    );
+    let help = format!("use a driver of {} or newer, or a build for an older CUDA major", floor.driver);
+    let because = vec![floor.because.clone()];
+    let draft = Problem::new("driver-too-old-for-cuda", verdict, message, help);
+    Some(Problem { because, path, step: StepKind::Driver, ..draft })
 }
 
 /// Libraries whose SONAME ends in the CUDA major they belong to.

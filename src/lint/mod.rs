@@ -1,9 +1,12 @@
 //! Rules: what is said of judged targets. Rules read evidence and never open a file.
 
 mod case;
+mod compilers;
+mod driver_files;
 mod findings;
 mod host;
 mod libraries;
+mod problem;
 mod report;
 mod roles;
 mod rules;
@@ -11,14 +14,18 @@ mod waive;
 mod words;
 
 pub use case::{ComponentCase, ComponentCause, FileCase, TargetCase};
-pub use host::HostProblem;
+pub use problem::Problem;
 pub use rules::{RULES, Rule};
 pub use words::{component as component_label, gpu as gpu_label};
 
 use crate::catalog::Catalog;
 use crate::config::{Date, Fleet};
 use crate::model::{Evidence, GapEffect, Severity, Verdict};
+
 use crate::report::{ComponentReport, Report, Role, TargetReport};
+
+/// An image of one platform, with the roles of its components and what is wrong with it on any target.
+type Judged<'a> = (&'a Evidence, &'a [Role], &'a [Problem]);
 
 /// How to judge.
 #[derive(Debug, Clone, Copy)]
@@ -42,15 +49,19 @@ pub enum FailOn {
 /// Judges the evidence of an image (one per platform) against a fleet.
 pub fn judge(evidence: &[Evidence], fleet: &Fleet, catalog: &Catalog, options: &JudgeOptions) -> Report {
     let roles: Vec<_> = evidence.iter().map(|e| roles::roles(e, catalog, &fleet.required_components)).collect();
-    let cases: Vec<TargetCase<'_>> = fleet
-        .targets
-        .iter()
-        .filter_map(|t| case::judge(t, evidence, &roles, catalog, options.allow_gaps))
-        .collect();
+    let mut common: Vec<_> = evidence.iter().zip(&roles).map(|(e, r)| libraries::problems(e, r, catalog)).collect();
+    if fleet.targets.is_empty() {
+        for (problems, evidence) in common.iter_mut().zip(evidence) {
+            problems.extend(driver_files::baked(evidence, None));
+        }
+    }
+    let images: Vec<_> = evidence.iter().zip(&roles).zip(&common).map(|((e, r), p)| (e, &r[..], &p[..])).collect();
+    let cases: Vec<TargetCase<'_>> =
+        fleet.targets.iter().filter_map(|t| case::judge(t, &images, catalog, options.allow_gaps)).collect();
     let plan = crate::plan::plan(&cases, catalog);
-    let findings = findings::all(&cases, evidence, fleet, &plan, options.allow_gaps);
+    let findings = findings::all(&cases, &images, fleet, &plan, options.allow_gaps);
     let (findings, waived) = waive::apply(findings, fleet, options.today);
-    let mut report = report::build(evidence, &cases, findings, plan, &roles, catalog, options.allow_gaps);
+    let mut report = report::build(&images, &cases, findings, plan, catalog, options.allow_gaps);
     report.waived = waived;
     report
 }

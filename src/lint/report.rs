@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::case::{ComponentCase, TargetCase};
 use super::host::required_major;
 use super::libraries;
-use super::words;
+use super::{Judged, words};
 use crate::catalog::Catalog;
 use crate::catalog::verdict::{Counts, GENERAL};
 use crate::model::{
@@ -20,14 +20,14 @@ use crate::report::{
 const SCHEMA: u32 = 1;
 
 pub fn build(
-    evidence: &[Evidence],
+    images: &[Judged<'_>],
     cases: &[TargetCase<'_>],
     findings: Vec<Finding>,
     plan: Plan,
-    roles: &[Vec<Role>],
     catalog: &Catalog,
     allow_gaps: bool,
 ) -> Report {
+    let evidence: Vec<&Evidence> = images.iter().map(|i| i.0).collect();
     let mut gaps: Vec<Gap> = evidence.iter().flat_map(|e| e.gaps.iter().cloned()).collect();
     gaps.sort();
     gaps.dedup();
@@ -35,11 +35,14 @@ pub fn build(
     let verdict = if unread {
         Verdict::Unknown
     } else {
-        cases.iter().filter(|c| c.target.required).map(|c| c.verdict).min().unwrap_or(Verdict::Ok)
+        // Without targets, what is wrong on any of them.
+        let common = images.iter().filter(|_| cases.is_empty()).flat_map(|i| i.2).map(|p| p.verdict);
+        let judged = cases.iter().filter(|c| c.target.required).map(|c| c.verdict);
+        judged.chain(common).min().unwrap_or(Verdict::Ok)
     };
-    let first = evidence.first();
+    let first = images.first();
     let mut stats = crate::model::Stats::default();
-    for e in evidence {
+    for e in &evidence {
         stats.bytes_read += e.stats.bytes_read;
         stats.files += e.stats.files;
         stats.elfs += e.stats.elfs;
@@ -47,18 +50,18 @@ pub fn build(
     Report {
         schema: SCHEMA,
         tool: tool(catalog),
-        image: first.map(|e| image(e, verdict, roles.first().map_or(&[], Vec::as_slice), catalog)),
+        image: first.map(|(e, roles, _)| image(e, verdict, roles, catalog)),
         targets: Some(cases.iter().map(target).collect()),
         device_code: unique(evidence.iter().flat_map(|e| device_code(e, catalog)).collect(), |d: &DeviceCode| {
             d.path.clone()
         }),
-        libraries: unique(evidence.iter().flat_map(libraries::rows).collect(), |l: &Library| l.path.clone()),
-        packages: Some(all(evidence, |e| e.packages.clone())),
-        toolkits: Some(all(evidence, |e| e.toolkits.clone())),
+        libraries: unique(evidence.iter().flat_map(|e| libraries::rows(e)).collect(), |l: &Library| l.path.clone()),
+        packages: Some(all(&evidence, |e| e.packages.clone())),
+        toolkits: Some(all(&evidence, |e| e.toolkits.clone())),
         compilers: Some(
             evidence
                 .iter()
-                .flat_map(|e| libraries::compilers(e, catalog))
+                .flat_map(|e| libraries::compiler_rows(e, catalog))
                 .map(|c| (c.path.clone(), c))
                 .collect::<BTreeMap<_, _>>()
                 .into_values()
@@ -74,7 +77,8 @@ pub fn build(
 
 /// The report of single files: no image, no targets.
 pub fn of_files(evidence: &[Evidence], catalog: &Catalog) -> Report {
-    let mut report = build(evidence, &[], Vec::new(), Plan::default(), &[], catalog, true);
+    let images: Vec<Judged<'_>> = evidence.iter().map(|e| (e, &[][..], &[][..])).collect();
+    let mut report = build(&images, &[], Vec::new(), Plan::default(), catalog, true);
     report.image = None;
     report.targets = None;
     report.packages = None;
@@ -83,8 +87,8 @@ pub fn of_files(evidence: &[Evidence], catalog: &Catalog) -> Report {
     report
 }
 
-fn all<T: Ord>(evidence: &[Evidence], of: impl Fn(&Evidence) -> Vec<T>) -> Vec<T> {
-    evidence.iter().flat_map(of).collect::<BTreeSet<_>>().into_iter().collect()
+fn all<T: Ord>(evidence: &[&Evidence], of: impl Fn(&Evidence) -> Vec<T>) -> Vec<T> {
+    evidence.iter().flat_map(|e| of(e)).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn unique<T, K: Ord>(mut rows: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
@@ -186,8 +190,11 @@ fn component(case: &TargetCase<'_>, c: &ComponentCase<'_>) -> ComponentReport {
         name: escape(info.name.as_bytes()),
         version: info.version.as_ref().map(|v| escape(v.as_bytes())),
         role: c.role,
-        verdict: c.verdict,
-        why: words::reason(case, c),
+        verdict: c.word(),
+        why: match &c.problem {
+            Some((verdict, why)) if *verdict == c.word() => why.clone(),
+            _ => words::reason(case, c),
+        },
         files,
         modules: counts(c.counts),
         by_file: c

@@ -8,7 +8,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::version::{ParseVersionError, serde_as_text};
-use super::{Claim, ClaimKind, CudaVersion, Digest, FileFacts, Gap, ImagePath, LdCache, Libc, Loads, Toolkit};
+use super::{
+    Claim, ClaimKind, CudaVersion, Digest, FileFacts, Gap, ImagePath, LdCache, Libc, Loads, Need, Toolkit,
+};
 
 /// An OCI platform, `linux/arm64/v8`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -212,6 +214,9 @@ pub struct Evidence {
     /// What the loader would do, one row per ELF file that loads something, by file.
     #[serde(default)]
     pub loads: Vec<Loads>,
+    /// What a program without search paths of its own gets for the names of the driver's libraries.
+    #[serde(default)]
+    pub driver: Vec<Need>,
     #[serde(default)]
     pub libc: Option<Libc>,
     #[serde(default)]

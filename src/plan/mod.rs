@@ -48,9 +48,17 @@ pub fn plan(cases: &[TargetCase<'_>], catalog: &Catalog) -> Plan {
             driver_step(case, component, catalog, &mut plan);
         }
         for problem in &case.problems {
-            let kind = if problem.rule == "wrong-platform" { StepKind::Platform } else { StepKind::Driver };
-            let summary = format!("{}: {}", gpu_label(case.target), problem.help);
-            push(&mut plan, kind, String::new(), summary, &case.target.name, &problem.because);
+            if problem.verdict == Verdict::Ok {
+                continue;
+            }
+            let component = problem.component.map(|c| component_label(&case.evidence.components[c]));
+            let summary = match (&component, problem.step) {
+                (Some(label), _) => format!("{label}: {}", problem.help),
+                (None, StepKind::Libraries) => problem.help.clone(),
+                (None, _) => format!("{}: {}", gpu_label(case.target), problem.help),
+            };
+            let because = problem.because.join("; ");
+            push(&mut plan, problem.step, component.unwrap_or_default(), summary, &case.target.name, &because);
         }
     }
     plan

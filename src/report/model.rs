@@ -276,6 +276,10 @@ pub enum StepKind {
     Driver,
     /// Use the image or wheel of another platform.
     Platform,
+    /// Use another compiler, or add one.
+    Compiler,
+    /// Add, drop or reorder libraries, packages or the variables that choose them.
+    Libraries,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]

@@ -100,6 +100,7 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         toolkits: Vec::new(),
         landmarks: Vec::new(),
         loads: Vec::new(),
+        driver: Vec::new(),
         libc: None,
         ld_cache: Default::default(),
         links,

@@ -1,8 +1,9 @@
 //! The report's rows about libraries and compilers.
 
 use crate::catalog::Catalog;
+use crate::lint::compilers::newest_target;
 use crate::lint::report::component_name;
-use crate::model::{Evidence, Machine, Outcome, SmArch, ToolFacts, escape};
+use crate::model::{Evidence, Machine, Outcome, escape};
 use crate::report::{Compiler, Library, Need};
 
 /// One row per ELF file.
@@ -55,17 +56,8 @@ pub fn compilers(evidence: &Evidence, catalog: &Catalog) -> Vec<Compiler> {
             path: file.path.clone(),
             kind: tool.kind,
             version: tool.cuda,
-            newest_target: newest(&tool, catalog),
+            newest_target: newest_target(file, catalog),
             component: component_name(evidence, file),
         })
         .collect()
-}
-
-/// The newest target of a compiler: what its strings say, else what its release knows.
-fn newest(tool: &ToolFacts, catalog: &Catalog) -> Option<SmArch> {
-    let known = || {
-        let toolkit = catalog.toolkits().get(tool.cuda?)?;
-        toolkit.sm.iter().next_back().copied()
-    };
-    tool.newest.or_else(known)
 }

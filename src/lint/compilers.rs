@@ -1,0 +1,136 @@
+//! Compilers that run where the image runs: whether they know the target, and whether they are there at all.
+
+use super::Problem;
+use crate::catalog::Catalog;
+use crate::model::{
+    Capability, Confidence, Evidence, EvidenceFile, ImagePath, SmArch, Target, Verdict, escape, package_name,
+};
+use crate::report::{Role, StepKind};
+
+/// Compilers that a package brings and that do not know the target.
+pub fn too_old(target: &Target, evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Vec<Problem> {
+    let mut out = Vec::new();
+    for package in &evidence.packages {
+        let version = package.version.as_deref();
+        let Some(row) = catalog.libraries().compiler_for(&package.name, version, target.capability) else {
+            continue;
+        };
+        let named = row.env.as_deref().and_then(|name| Some((name, evidence.image.config.var(name)?)));
+        let file = match named {
+            Some((_, path)) => evidence.files.iter().find(|f| f.path == ImagePath::new(path)),
+            None => evidence.files.iter().find(|f| row.is_file(&f.path) && !f.in_archive),
+        };
+        let Some((file, newest)) = file.and_then(|f| Some((f, newest_target(f, catalog)?))) else { continue };
+        if compiles(file, target.capability, catalog) != Some(false) {
+            continue;
+        }
+        let component =
+            evidence.components.iter().position(|c| package_name(&c.name) == package_name(&package.name));
+        let core = component.is_some_and(|c| roles.get(c) == Some(&Role::Core));
+        let verdict = if core { Verdict::Fail } else { Verdict::Warn };
+        let cuda = file.facts.tool.and_then(|t| t.cuda);
+        let release = cuda.map(|c| format!(" of CUDA {c}")).unwrap_or_default();
+        let cc = target.capability;
+        let message = format!(
+            "compiles at run time with `{}`{release}, whose newest target is {newest}: it does not know {} ({cc}, sm_{}{}): \
+             \"Value 'sm_{}{}' is not defined for option 'gpu-name'\"",
+            file.path, target.gpu, cc.major, cc.minor, cc.major, cc.minor
+        );
+        let first = catalog.toolkits().toolkits_for(cc).map(|(first, _)| first);
+        let from = first.map(|v| format!(" of CUDA {v} or newer")).unwrap_or_default();
+        let help = match &row.env {
+            Some(env) => format!(
+                "take a newer {}, or put a ptxas{from} into the image and name it in {env}",
+                escape(package.name.as_bytes())
+            ),
+            None => format!("take a newer {}", escape(package.name.as_bytes())),
+        };
+        // Without a component of its own the package is named in the text.
+        let message = match component {
+            Some(_) => message,
+            None => format!("{}: {message}", escape(package.name.as_bytes())),
+        };
+        out.push(Problem {
+            because: vec![row.because()],
+            path: Some(file.path.clone()),
+            component,
+            step: StepKind::Compiler,
+            ..Problem::new("compiler-too-old-for-target", verdict, message, help)
+        });
+    }
+    out
+}
+
+/// The newest target of a compiler: what its strings say, else what its release knows.
+pub fn newest_target(file: &EvidenceFile, catalog: &Catalog) -> Option<SmArch> {
+    let tool = file.facts.tool?;
+    let known = || catalog.toolkits().get(tool.cuda?)?.sm.iter().next_back().copied();
+    tool.newest.or_else(known)
+}
+
+/// Whether a compiler writes code for a capability.
+fn compiles(file: &EvidenceFile, capability: Capability, catalog: &Catalog) -> Option<bool> {
+    let tool = file.facts.tool?;
+    let arch = SmArch::from(capability);
+    let by_release = tool.cuda.and_then(|cuda| catalog.toolkits().compiles(cuda, arch));
+    by_release.or_else(|| Some(tool.newest? >= arch))
+}
+
+/// Packages that compile when they run, in images without what they need for it.
+pub fn missing(evidence: &Evidence, catalog: &Catalog) -> Vec<Problem> {
+    let has = |name: &str| {
+        let is = |p: &ImagePath| {
+            let file = p.file_name();
+            let numbered = |rest: &[u8]| rest.iter().all(|b| b.is_ascii_digit() || *b == b'-' || *b == b'.');
+            file == name.as_bytes() || file.strip_prefix(name.as_bytes()).is_some_and(numbered)
+        };
+        evidence.landmarks.iter().any(is)
+    };
+    let installed = |name: &String| evidence.packages.iter().any(|p| package_name(&p.name) == *name);
+    let mut out = Vec::new();
+    for package in &evidence.packages {
+        let Some(row) = catalog.libraries().jits().iter().find(|j| j.is_dist(&package.name)) else { continue };
+        let spared = row.unless.iter().any(installed)
+            || row.unless_env.iter().any(|name| evidence.image.config.var(name).is_some());
+        if spared {
+            continue;
+        }
+        let lacking: Vec<&str> = row
+            .needs
+            .iter()
+            .zip(&row.what)
+            .filter(|(group, _)| !group.iter().any(|name| has(name)))
+            .map(|(_, what)| what.as_str())
+            .collect();
+        if lacking.is_empty() {
+            continue;
+        }
+        // What only may compile is a note.
+        let torch = evidence.packages.iter().any(|p| package_name(&p.name) == "torch");
+        let sure = row.only_with.is_empty() || !torch || row.only_with.iter().any(installed);
+        let verdict = if sure { Verdict::Warn } else { Verdict::Ok };
+        let component =
+            evidence.components.iter().position(|c| package_name(&c.name) == package_name(&package.name));
+        let name = match (&component, &package.version) {
+            (Some(_), _) => String::new(),
+            (None, Some(version)) => {
+                format!("{} {}: ", escape(package.name.as_bytes()), escape(version.as_bytes()))
+            }
+            (None, None) => format!("{}: ", escape(package.name.as_bytes())),
+        };
+        let what = lacking.join(", ");
+        let message = format!(
+            "{name}compiles at run time, and the image has no {}: \"{}\"",
+            what.replace(", ", ", no "),
+            row.symptom
+        );
+        out.push(Problem {
+            because: vec![row.because()],
+            component,
+            step: StepKind::Compiler,
+            confidence: if sure { Confidence::High } else { Confidence::Low },
+            ..Problem::new("jit-compiler-missing", verdict, message, format!("add {what} to the image"))
+        });
+    }
+    out
+}

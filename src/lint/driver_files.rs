@@ -1,0 +1,164 @@
+//! Files of NVIDIA's driver in the image: they come from the host, and those that stand in the image get in the way.
+
+use std::collections::BTreeSet;
+
+use super::libraries::{is_stub, versions};
+use super::{Problem, words};
+use crate::model::{
+    DriverVersion, Evidence, EvidenceFile, ImagePath, Law, Need, Outcome, Runtime, Target, Verdict, escape,
+    package_name,
+};
+
+/// What an image's driver files make of a target.
+pub fn problems(target: &Target, evidence: &Evidence) -> Vec<Problem> {
+    baked(evidence, Some(target)).into_iter().collect()
+}
+
+/// The stub driver on the loader's path: wrong on any target.
+pub fn stubs(evidence: &Evidence) -> Vec<Problem> {
+    let asked = evidence.loads.iter().flat_map(|l| &l.needs).filter(|n| is_driver_name(&n.name));
+    let mut seen = BTreeSet::new();
+    let mut out = Vec::new();
+    for need in evidence.driver.iter().chain(asked) {
+        let Outcome::Found { path, law } = &need.outcome else { continue };
+        if !is_stub(path) || !seen.insert((path, need.name.as_str())) {
+            continue;
+        }
+        // The host's driver comes in through the cache and the default directories.
+        let first = matches!(law, Law::LibraryPath | Law::Preload | Law::Rpath(_) | Law::Runpath | Law::Path);
+        let verdict = if first { Verdict::Fail } else { Verdict::Warn };
+        let message = format!(
+            "`{path}` is a stub for linking, and the loader takes it for {} by {law}: \"CUDA driver is a stub library\" (34)",
+            need.name
+        );
+        let folder = path.parent();
+        let help = match law {
+            Law::LibraryPath => {
+                format!("drop `/{folder}` from LD_LIBRARY_PATH; for linking, LIBRARY_PATH is enough")
+            }
+            _ => format!("remove `/{folder}` from the loader's path, or the link `{path}`"),
+        };
+        out.push(Problem {
+            path: Some(path.clone()),
+            ..Problem::new("stub-driver-on-path", verdict, message, help)
+        });
+    }
+    out
+}
+
+fn is_driver_name(name: &str) -> bool {
+    name.starts_with("libcuda.so") || name.starts_with("libnvidia-")
+}
+
+/// Real files of a driver, not stubs and not the forward-compat packages.
+fn driver_files(evidence: &Evidence) -> Vec<&EvidenceFile> {
+    let driver = |f: &&EvidenceFile| {
+        let name = f.path.file_name_lossy();
+        let soname = f.facts.elf.as_ref().and_then(|e| e.soname.as_deref()).unwrap_or_default();
+        let known =
+            |n: &str| is_driver_name(n) || n.starts_with("libnvcuvid.so") || n.starts_with("libcudadebugger.so");
+        let compat = f.path.components().any(|part| part.starts_with(b"compat") || part == b"cuda-compat");
+        (known(&name) || known(soname)) && !f.in_archive && f.facts.kind.is_elf() && !is_stub(&f.path) && !compat
+    };
+    evidence.files.iter().filter(driver).filter(|f| version(f).is_some()).collect()
+}
+
+/// The release in a driver file's name: `libcuda.so.535.183.01`.
+fn version(file: &EvidenceFile) -> Option<DriverVersion> {
+    let name = file.path.file_name_lossy();
+    let (_, suffix) = name.split_once(".so.")?;
+    let numbers = versions::numbers(suffix);
+    (numbers.len() > 1 && numbers[0] >= 100).then(|| suffix.parse().ok()).flatten()
+}
+
+/// Driver files in the image, against a target's driver; without a target, for the image as such.
+pub fn baked(evidence: &Evidence, target: Option<&Target>) -> Option<Problem> {
+    let files = driver_files(evidence);
+    let first = *files.first()?;
+    let baked = version(first)?;
+    let on_path = |n: &&Need| n.outcome.path().is_some_and(|p| files.iter().any(|f| f.path == *p));
+    let taken = evidence.driver.iter().find(on_path);
+    let driver = target.and_then(|t| t.driver.as_ref());
+    let same = driver.is_some_and(|d| d.lowest == baked);
+    let owner = owners(evidence, &files);
+    let more = if files.len() > 1 { format!(" and {} more files", files.len() - 1) } else { String::new() };
+    let where_ = match taken {
+        Some(need) => format!(", on the loader's path for {}", need.name),
+        None => ", off the loader's path".to_owned(),
+    };
+    let (verdict, then) = match target {
+        Some(t) if t.runtime == Runtime::Wsl => {
+            (Verdict::Fail, ": on WSL2 the runtime cannot mount its own over it (\"file exists\")".to_owned())
+        }
+        Some(_) if taken.is_some() && same => {
+            (Verdict::Warn, ": the host's version today, not after an update".to_owned())
+        }
+        Some(t) if taken.is_some() && driver.is_some() => (
+            Verdict::Fail,
+            format!(
+                ", the host has {}: \"Failed to initialize NVML: Driver/library version mismatch\", or \
+                 cudaErrorSystemDriverMismatch (803)",
+                t.driver.as_ref().map(ToString::to_string).unwrap_or_default()
+            ),
+        ),
+        _ => (Verdict::Warn, ": works only with hosts of the same driver".to_owned()),
+    };
+    let message = format!("driver {baked} is in the image: `{}`{more}{owner}{where_}{then}", first.path);
+    let help = match chain(evidence, &files) {
+        Some(chain) => format!("the driver comes from the host: remove {chain}"),
+        None => "the driver comes from the host: remove its files from the image".to_owned(),
+    };
+    let path: Option<ImagePath> = Some(first.path.clone());
+    Some(Problem { path, ..Problem::new("driver-in-image", verdict, message, help) })
+}
+
+fn owners(evidence: &Evidence, files: &[&EvidenceFile]) -> String {
+    let names: BTreeSet<String> = files
+        .iter()
+        .filter_map(|f| f.component)
+        .map(|c| &evidence.components[c])
+        .filter(|c| c.manager != crate::model::Manager::Path)
+        .map(words::component)
+        .collect();
+    if names.is_empty() {
+        return String::new();
+    }
+    format!(" (of {})", names.into_iter().collect::<Vec<_>>().join(", "))
+}
+
+/// The packages that brought the files, and those that pulled them in: "libnvidia-compute-535, pulled in by
+/// nvidia-opencl-dev".
+fn chain(evidence: &Evidence, files: &[&EvidenceFile]) -> Option<String> {
+    let owned: BTreeSet<&str> = files
+        .iter()
+        .filter_map(|f| f.component)
+        .map(|c| &evidence.components[c])
+        .filter(|c| c.manager != crate::model::Manager::Path)
+        .map(|c| c.name.as_str())
+        .collect();
+    // Files without a list of owners: packages that are named after a driver.
+    let by_name = evidence
+        .packages
+        .iter()
+        .filter(|p| p.name.starts_with("libnvidia-") || p.name.starts_with("nvidia-driver"));
+    let packages: BTreeSet<&str> =
+        if owned.is_empty() { by_name.map(|p| p.name.as_str()).collect() } else { owned };
+    if packages.is_empty() {
+        return None;
+    }
+    let wanting: BTreeSet<String> = evidence
+        .packages
+        .iter()
+        .filter(|p| !packages.contains(p.name.as_str()))
+        .filter(|p| {
+            p.wants_driver.iter().any(|w| packages.iter().any(|name| package_name(name) == package_name(w)))
+        })
+        .map(|p| escape(p.name.as_bytes()))
+        .collect();
+    let list = packages.iter().map(|n| escape(n.as_bytes())).collect::<Vec<_>>().join(", ");
+    if wanting.is_empty() {
+        return Some(list);
+    }
+    let wanting = wanting.into_iter().collect::<Vec<_>>().join(", ");
+    Some(format!("{list} (pulled in by {wanting}; of OpenCL the loader package alone is enough)"))
+}

@@ -1,0 +1,245 @@
+//! Libraries that are asked for and not there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::reach::{Reach, loads_at_all};
+use crate::catalog::Catalog;
+use crate::catalog::libraries::split_soname;
+use crate::lint::Problem;
+use crate::model::{Confidence, Evidence, ImagePath, Libc, Outcome, Verdict, escape};
+use crate::report::Role;
+
+/// What one component misses.
+#[derive(Default)]
+struct Missing {
+    /// Name, and the first file that asks for it.
+    names: BTreeMap<String, ImagePath>,
+    /// When those are opened that a file opens by itself.
+    when: Option<String>,
+    because: BTreeSet<String>,
+}
+
+/// What is told apart: whose, how bad, and why it is not found.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Key {
+    verdict: Verdict,
+    component: Option<usize>,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// There are libraries of that name for another major version.
+    OtherMajor,
+    /// A GPU library that is not there.
+    Gpu,
+    /// A GPU library that a file opens by name.
+    Opened,
+    /// Any other library.
+    System,
+    /// ldconfig would find it.
+    StaleCache,
+    /// It is there, and cannot be loaded.
+    Refused,
+}
+
+pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Catalog) -> Vec<Problem> {
+    let mut found: BTreeMap<Key, Missing> = BTreeMap::new();
+    for loads in &evidence.loads {
+        let file = &evidence.files[loads.file];
+        if !loads_at_all(file, catalog) {
+            continue;
+        }
+        let core = reach.core(loads.file);
+        let component = core.or(file.component);
+        let needs = loads.needs.iter().map(|n| (n, false));
+        for (need, opened) in needs.chain(loads.opens.iter().map(|n| (n, true))) {
+            let Outcome::Missing { ldconfig, refused } = &need.outcome else { continue };
+            let gpu = catalog.libraries().library(&need.name).is_some();
+            let kind = if ldconfig.is_some() {
+                Kind::StaleCache
+            } else if refused.is_some() {
+                Kind::Refused
+            } else if !gpu {
+                Kind::System
+            } else if opened {
+                Kind::Opened
+            } else if other_majors(evidence, &need.name).is_empty() {
+                Kind::Gpu
+            } else {
+                Kind::OtherMajor
+            };
+            let Some(verdict) = word(evidence, roles, core, file.component, kind, gpu, catalog) else { continue };
+            let missing = found.entry(Key { verdict, component, kind }).or_default();
+            missing.names.entry(need.name.clone()).or_insert_with(|| file.path.clone());
+        }
+    }
+    found.into_iter().filter_map(|(key, missing)| told(evidence, key, missing, catalog)).collect()
+}
+
+/// What a missing library makes of the image; `None`: it says nothing.
+fn word(
+    evidence: &Evidence,
+    roles: &[Role],
+    core: Option<usize>,
+    owner: Option<usize>,
+    kind: Kind,
+    gpu: bool,
+    catalog: &Catalog,
+) -> Option<Verdict> {
+    // A part of a system (packages without a C library) says nothing about the rest of it.
+    if !gpu && evidence.libc.is_none() {
+        return None;
+    }
+    if let Some(core) = core {
+        if kind == Kind::StaleCache {
+            return Some(Verdict::Warn);
+        }
+        let falls_back = gpu && catalog.libraries().falls_back(&evidence.components[core].name).is_some();
+        return Some(if falls_back { Verdict::Cpu } else { Verdict::Fail });
+    }
+    let owner = owner?;
+    let component = &evidence.components[owner];
+    let vendor = catalog.components().vendor_of_package(component.manager, &component.name).is_some();
+    match roles.get(owner)? {
+        Role::Idle => None,
+        // NVIDIA's own libraries that nothing loads.
+        _ if vendor => None,
+        _ if gpu => Some(Verdict::Warn),
+        // Many packages bring plugins for what may not be there.
+        _ => Some(Verdict::Ok),
+    }
+}
+
+/// Libraries of the same name and another major version.
+fn other_majors(evidence: &Evidence, name: &str) -> Vec<(String, ImagePath)> {
+    let Some((stem, suffix)) = split_soname(name) else { return Vec::new() };
+    let mut found = BTreeMap::new();
+    for file in evidence.files.iter().filter(|f| !f.in_archive) {
+        let Some(soname) = file.facts.elf.as_ref().and_then(|e| e.soname.as_deref()) else { continue };
+        if let Some((other, major)) = split_soname(soname)
+            && other == stem
+            && major != suffix
+        {
+            found.entry(soname.to_owned()).or_insert_with(|| file.path.clone());
+        }
+    }
+    found.into_iter().collect()
+}
+
+fn told(evidence: &Evidence, key: Key, missing: Missing, catalog: &Catalog) -> Option<Problem> {
+    let names: Vec<&String> = missing.names.keys().collect();
+    let (first, path) = missing.names.iter().next()?;
+    let list = names.iter().map(|n| escape(n.as_bytes())).collect::<Vec<_>>().join(", ");
+    let asks = match missing.names.values().collect::<BTreeSet<_>>().len() {
+        1 => format!("`{path}` needs {list}"),
+        n => format!("{n} files, `{path}` first, need {list}"),
+    };
+    let error = format!("\"{}: cannot open shared object file\"", escape(first.as_bytes()));
+    let packages: BTreeSet<String> =
+        names.iter().filter_map(|n| Some(catalog.libraries().library(n)?.packages(split_soname(n)?.1))).collect();
+    let packages = packages.into_iter().collect::<Vec<_>>().join("; ");
+    let component = key.component.map(|c| &evidence.components[c]);
+    let fall_back = component.and_then(|c| catalog.libraries().falls_back(&c.name));
+    let then = match (&fall_back, key.verdict) {
+        (Some(row), Verdict::Cpu) => format!(": {}", row.how),
+        _ => String::new(),
+    };
+    let install = format!("add what is missing ({packages})");
+    let (rule, message, help) = match key.kind {
+        Kind::OtherMajor => {
+            let others: BTreeSet<String> = names
+                .iter()
+                .flat_map(|n| other_majors(evidence, n))
+                .map(|(soname, _)| escape(soname.as_bytes()))
+                .collect();
+            let others = others.into_iter().collect::<Vec<_>>().join(", ");
+            let built = component.and_then(|c| build_for(evidence, c, &names, catalog));
+            (
+                "library-of-other-major",
+                format!("{asks}; the image has {others} instead: {error}{then}"),
+                match built {
+                    Some(build) => format!("{build}; or {install}"),
+                    None => format!("take a build for the CUDA and cuDNN that are there, or {install}"),
+                },
+            )
+        }
+        Kind::Gpu => ("library-not-found", format!("{asks}, not in the image: {error}{then}"), install),
+        Kind::Opened => {
+            let asks = asks.replacen(" needs ", " opens ", 1).replacen(" need ", " open ", 1);
+            let when = missing.when.as_ref().map(|w| format!(" {w}")).unwrap_or_default();
+            ("opened-library-not-found", format!("{asks}{when}, not in the image: {error}{then}"), install)
+        }
+        Kind::System => {
+            let musl = matches!(evidence.libc, Some(Libc::Musl { .. })) && names.iter().any(|n| *n == "libc.so.6");
+            let why = if musl { " (the image's C library is musl, the file wants glibc)" } else { "" };
+            let help = if musl {
+                "use a glibc image (Debian, Ubuntu, a Red Hat UBI): NVIDIA's libraries do not run on musl"
+                    .to_owned()
+            } else {
+                "install the distribution's package that has it".to_owned()
+            };
+            ("system-library-not-found", format!("{asks}, not in the image{why}: {error}"), help)
+        }
+        Kind::StaleCache => (
+            "ld-cache-stale",
+            format!(
+                "{asks}: in a directory of ld.so.conf, but not in ld.so.cache, so the loader does not see it until \
+                 ldconfig runs (the NVIDIA runtime runs it at start, others do not)"
+            ),
+            "run ldconfig in the layer that adds the libraries".to_owned(),
+        ),
+        Kind::Refused => {
+            let refused = refusal(evidence, first);
+            (
+                "library-not-loadable",
+                format!("{asks}; {refused} comes first on the loader's path, and the loader gives up on it"),
+                "remove that file".to_owned(),
+            )
+        }
+    };
+    let mut because: Vec<String> = missing.because.into_iter().collect();
+    if key.verdict == Verdict::Cpu {
+        because.extend(fall_back.map(|row| row.because()));
+    }
+    let certain = matches!(key.verdict, Verdict::Fail | Verdict::Cpu);
+    Some(Problem {
+        because,
+        path: Some(path.clone()),
+        component: key.component,
+        confidence: if certain { Confidence::High } else { Confidence::Medium },
+        ..Problem::new(rule, key.verdict, message, help)
+    })
+}
+
+fn refusal(evidence: &Evidence, name: &str) -> String {
+    let all = evidence.loads.iter().flat_map(|l| l.needs.iter().chain(&l.opens));
+    let refused = all.filter(|n| n.name == name).find_map(|n| match &n.outcome {
+        Outcome::Missing { refused: Some((path, why)), .. } => {
+            Some(format!("`{path}` ({})", escape(why.as_bytes())))
+        }
+        _ => None,
+    });
+    refused.unwrap_or_else(|| "a file that cannot be read".to_owned())
+}
+
+/// "onnxruntime-gpu 1.18.1 is built for CUDA 11 and cuDNN 8; 1.19 and newer for CUDA 12 and cuDNN 9".
+fn build_for(
+    evidence: &Evidence,
+    component: &crate::model::Component,
+    names: &[&String],
+    catalog: &Catalog,
+) -> Option<String> {
+    let there: BTreeSet<u16> = names
+        .iter()
+        .flat_map(|n| other_majors(evidence, n))
+        .flat_map(|(soname, _)| {
+            let library = catalog.libraries().library(&soname)?;
+            library.cuda_majors(split_soname(&soname)?.1).last().copied()
+        })
+        .collect();
+    let cuda = there.into_iter().next_back()?;
+    let row = catalog.libraries().build_for(&component.name, cuda)?;
+    let name = escape(component.name.as_bytes());
+    Some(format!("take {name} {}, which is built for {}", row.versions, row.needs))
+}

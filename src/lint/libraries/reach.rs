@@ -1,0 +1,73 @@
+//! Which files an image's core components load: what is missing there keeps them from starting.
+
+use std::collections::BTreeMap;
+
+use crate::catalog::Catalog;
+use crate::lint::roles::counts;
+use crate::model::{Evidence, EvidenceFile, Outcome};
+use crate::report::Role;
+
+/// For each file that a core component loads: that component.
+pub struct Reach(BTreeMap<usize, usize>);
+
+impl Reach {
+    pub fn new(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Self {
+        let mut of = BTreeMap::new();
+        for (index, _) in roles.iter().enumerate().filter(|(_, role)| **role == Role::Core) {
+            let mut todo = mains(evidence, index, catalog);
+            while let Some(file) = todo.pop() {
+                if of.contains_key(&file) {
+                    continue;
+                }
+                of.insert(file, index);
+                let Some(loads) = evidence.loads_of(file) else { continue };
+                let next = loads.needs.iter().chain(&loads.opens).filter_map(|n| match &n.outcome {
+                    Outcome::Found { path, .. } => evidence.file_at(path),
+                    Outcome::Driver | Outcome::Missing { .. } => None,
+                });
+                todo.extend(next);
+            }
+        }
+        Self(of)
+    }
+
+    /// The core component that loads a file.
+    pub fn core(&self, file: usize) -> Option<usize> {
+        self.0.get(&file).copied()
+    }
+
+    /// The files that a core component loads.
+    pub fn files(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        self.0.iter().map(|(file, component)| (*file, *component))
+    }
+}
+
+/// The files with which a component starts: those that the table of frameworks names and its Python extension
+/// modules; where there are none, all that carry device code.
+fn mains(evidence: &Evidence, component: usize, catalog: &Catalog) -> Vec<usize> {
+    let own = |f: &&(usize, &EvidenceFile)| f.1.component == Some(component) && loads_at_all(f.1, catalog);
+    let files: Vec<(usize, &EvidenceFile)> = evidence.files.iter().enumerate().collect();
+    let starts = |f: &EvidenceFile| {
+        let module = is_extension(&f.path.file_name_lossy());
+        module || catalog.components().framework_of_path(&f.path).is_some()
+    };
+    let named: Vec<usize> = files.iter().filter(own).filter(|f| starts(f.1)).map(|f| f.0).collect();
+    if !named.is_empty() {
+        return named;
+    }
+    files.iter().filter(own).filter(|f| counts(f.1, catalog) || f.1.facts.elf.is_some()).map(|f| f.0).collect()
+}
+
+/// Whether anything loads a file in the usual course.
+pub fn loads_at_all(file: &EvidenceFile, catalog: &Catalog) -> bool {
+    file.facts.kind.is_elf()
+        && file.facts.kind.loadable()
+        && !file.in_archive
+        && catalog.components().idle(&file.path).is_none()
+        && !catalog.libraries().is_by_choice(&file.path)
+}
+
+/// A Python extension module.
+fn is_extension(name: &str) -> bool {
+    name.ends_with(".so") && (name.contains(".cpython-") || name.contains(".abi3."))
+}
