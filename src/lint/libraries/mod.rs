@@ -31,3 +31,6 @@ pub fn problems(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Vec<P
     out.extend(compilers::missing(evidence, catalog));
     out
 }
+
+#[cfg(test)]
+mod tests;

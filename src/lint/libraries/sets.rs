@@ -9,11 +9,14 @@ use crate::catalog::libraries::{Same, Set};
 use crate::lint::Problem;
 use crate::model::{Confidence, Evidence, ImagePath, Law, Outcome, Verdict};
 
+/// Files of one version: (as told, where).
+type Members<'a> = Vec<(String, &'a ImagePath)>;
+
 /// Sets of which a core component would load members of different versions.
 pub fn mixed(evidence: &Evidence, reach: &Reach, catalog: &Catalog) -> Vec<Problem> {
     let mut out = Vec::new();
     for set in catalog.libraries().sets() {
-        let mut by_core: BTreeMap<usize, BTreeMap<Vec<u64>, Vec<(String, &ImagePath)>>> = BTreeMap::new();
+        let mut by_core: BTreeMap<usize, BTreeMap<Vec<u64>, Members<'_>>> = BTreeMap::new();
         for (index, core) in reach.files() {
             let file = &evidence.files[index];
             let name = file.facts.elf.as_ref().and_then(|e| e.soname.clone());
