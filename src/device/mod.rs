@@ -7,6 +7,7 @@ mod cubin;
 mod fatbin;
 mod log;
 mod ptx;
+mod says;
 mod scanner;
 
 use std::io;

@@ -4,6 +4,7 @@ use std::io;
 use std::sync::OnceLock;
 
 use super::log::Log;
+use super::says::Says;
 use super::{cubin, fatbin, ptx};
 use crate::elf::{self, Marks, Tables};
 use crate::model::{Container, FileFacts, FileKind, Gap, GapEffect, ImagePath, Item, Machine};
@@ -14,6 +15,9 @@ const CHUNK: usize = 64 << 10;
 
 /// Bytes of a chunk that begin the next one: what a hit needs to be decoded, and what the tables ask for.
 const OVERLAP: usize = 4096;
+
+/// Bytes passed over at a mark that no device code follows.
+const PASSED: usize = fatbin::MAGIC.len();
 
 /// Largest cubin that is read whole to learn its suffix and toolkit.
 const WHOLE_CUBIN: u64 = (MAX_WINDOW / 2) as u64;
@@ -39,6 +43,8 @@ pub(super) struct Scanner {
     suspects: Vec<(u64, String)>,
     tables: Option<Tables>,
     flags: Option<String>,
+    says: Option<Says>,
+    file_name: Vec<u8>,
 }
 
 impl Scanner {
@@ -51,6 +57,8 @@ impl Scanner {
             suspects: Vec::new(),
             tables: None,
             flags: None,
+            says: None,
+            file_name: Vec::new(),
         }
     }
 
@@ -64,6 +72,8 @@ impl Scanner {
                 }
             }
         }
+        self.file_name = path.file_name().to_vec();
+        self.says = self.tables.as_ref().and_then(|_| Says::new(&self.file_name));
         let wants_flags = path.file_name_lossy().starts_with(TORCH_FLAGS_IN);
         let searcher = searcher();
         loop {
@@ -78,7 +88,11 @@ impl Scanner {
             let hit = searcher.find(window, 0).filter(|&i| i < usable);
             let seen = hit.unwrap_or(window.len());
             if let Some(tables) = &mut self.tables {
-                tables.see(at, &window[..seen]);
+                // Where no device code follows, the search goes on behind these bytes.
+                tables.see(at, &window[..window.len().min(seen + PASSED)]);
+            }
+            if let Some(says) = &mut self.says {
+                says.see(&window[..seen]);
             }
             if wants_flags {
                 self.flags = longest_flags(&window[..seen], self.flags.take());
@@ -107,7 +121,7 @@ impl Scanner {
             self.entries.push((item, 0));
             self.log.add(Container::PtxText, body.position(), &mut self.entries);
         }
-        self.pass(body, 4)
+        self.pass(body, PASSED as u64)
     }
 
     fn region(&mut self, body: &mut dyn Body) -> io::Result<()> {
@@ -116,18 +130,18 @@ impl Scanner {
         let window = body.window(fatbin::REGION_HEADER)?;
         let Some(header) = window.first_chunk::<{ fatbin::REGION_HEADER }>() else {
             self.suspect(start, "fatbin header is cut off by the end of the file".to_owned());
-            return self.pass(body, fatbin::MAGIC.len() as u64);
+            return self.pass(body, PASSED as u64);
         };
         let Some(size) = fatbin::region_body(header) else {
             if start == 0 && self.kind == FileKind::Fatbin {
                 self.damage(start, "fatbin header of an unknown version or size");
             }
-            return self.pass(body, fatbin::MAGIC.len() as u64);
+            return self.pass(body, PASSED as u64);
         };
         let end = start.checked_add(fatbin::REGION_HEADER as u64).and_then(|b| b.checked_add(size));
         let Some(end) = end.filter(|e| e - start <= left_in_file) else {
             self.suspect(start, format!("fatbin of {size} bytes runs past the end of the file"));
-            return self.pass(body, fatbin::MAGIC.len() as u64);
+            return self.pass(body, PASSED as u64);
         };
         self.pass(body, fatbin::REGION_HEADER as u64)?;
         if size == 0 {
@@ -241,15 +255,14 @@ impl Scanner {
         if let Some(tables) = &mut self.tables {
             self.kind = tables.kind();
             sections = tables.sections();
-            let (facts, unread) = tables.facts();
+            let (facts, notes) = tables.facts(&self.file_name);
             let expected = tables.expected_size();
             let machine = Machine(tables.machine());
             elf = Some(facts);
             if expected > size {
                 self.gap(size, format!("ELF file is cut off: its tables end at byte {expected}"), GapEffect::File);
             }
-            if unread > 0 {
-                let why = format!("{unread} names of the dynamic section could not be read");
+            for why in notes {
                 self.gap(0, why, GapEffect::None);
             }
             // Declared, but nothing well-formed was found: damage, or a format that is not understood.
@@ -283,6 +296,9 @@ impl Scanner {
         facts.modules = modules;
         facts.arch_flags = self.flags;
         facts.gaps = self.gaps;
+        if let Some(says) = self.says {
+            says.tell(&mut facts);
+        }
         facts
     }
 }

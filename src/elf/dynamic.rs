@@ -1,9 +1,18 @@
 //! Header, program and section tables, dynamic section.
+//!
+//! Memory for one file while it is read: up to 5 MiB of its front until the dynamic section has passed, then its
+//! tables (symbols 4 MiB at most, names 2.5 MiB, versions), and all along the bytes before the section table (1 MiB)
+//! and the strings that look like libraries and paths.
+
+use std::collections::BTreeSet;
 
 use goblin::container::{Container, Ctx};
 use goblin::elf::{Elf, Header, ProgramHeader, SectionHeader, dynamic, header, program_header, section_header};
 
-use super::{Harvest, Keep};
+use super::head::Head;
+use super::places::Places;
+use super::symbols::{Kept, Linkage};
+use super::{Harvest, Keep, vendor};
 use crate::model::{ElfFacts, FileKind};
 
 /// Bytes before the section table that are kept: the section names stand there, behind them only symbol names.
@@ -19,6 +28,15 @@ const SYMBOL_SIZE_ENTRY: [u8; 16] = [11, 0, 0, 0, 0, 0, 0, 0, 24, 0, 0, 0, 0, 0,
 /// Bytes kept on either side of such an entry.
 const AROUND: usize = 4096;
 const MAX_CANDIDATES: usize = 8;
+
+/// `DF_1_NODEFLIB` of `DT_FLAGS_1`.
+const NO_DEFAULT_DIRS: u64 = 0x800;
+
+/// Names of GPU libraries listed per file.
+const MAX_MENTIONS: usize = 256;
+
+/// Parts kept of a table of names that is not kept whole.
+const MAX_PARTS: usize = 64;
 
 /// A section's place in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +64,12 @@ pub struct Tables {
     /// Parts that may hold the dynamic strings, (start, end).
     zones: Vec<(u64, u64)>,
     candidates: Vec<(u64, Vec<u8>)>,
+    /// The front of the file, until the dynamic section has passed; `None` also where symbols are not read.
+    head: Option<Head>,
+    /// Symbols and versions among strings that are not kept.
+    picked: Harvest,
+    /// Known once the dynamic section has passed.
+    places: Option<Places>,
 }
 
 impl Tables {
@@ -66,6 +90,9 @@ impl Tables {
             harvest: Harvest::default(),
             zones: Vec::new(),
             candidates: Vec::new(),
+            head: None,
+            picked: Harvest::default(),
+            places: None,
         };
         let h = &tables.header;
         let count = u64::from(h.e_phnum);
@@ -89,6 +116,9 @@ impl Tables {
             None if count > 0 => vec![(0, u64::MAX)],
             None => Vec::new(),
         };
+        if ctx.container == Container::Big && ctx.le.is_little() && !tables.zones.is_empty() {
+            tables.head = Some(Head::default());
+        }
         let h = &tables.header;
         if h.e_shoff > 0 {
             let table_end = h.e_shoff.saturating_add(table_size(h));
@@ -124,7 +154,21 @@ impl Tables {
             let from = start.max(at);
             let to = end.min(at + chunk.len() as u64);
             if from < to {
-                self.harvest.see(from, &chunk[(from - at) as usize..(to - at) as usize]);
+                let part = &chunk[(from - at) as usize..(to - at) as usize];
+                self.harvest.see(from, part);
+                if let Some(head) = &mut self.head {
+                    head.see(from, part, &mut self.picked);
+                }
+            }
+        }
+        if self.head.is_some() && self.dynamic().is_some() {
+            self.place();
+            self.keep.see(at, chunk);
+        }
+        if let Some(places) = self.places.as_ref().filter(|p| !p.keeps_strings()) {
+            let (from, to) = (places.strings.0.max(at), places.strings.1.min(at + chunk.len() as u64));
+            if from < to {
+                self.picked.pick(at, chunk, (from - at) as usize, (to - at) as usize);
             }
         }
         if self.programs.is_none() && self.ctx.container == Container::Big {
@@ -160,19 +204,23 @@ impl Tables {
         sections.max(h.e_phoff.saturating_add(u64::from(h.e_phnum) * u64::from(h.e_phentsize)))
     }
 
-    /// Sections with names; empty when there are none or they could not be kept.
-    pub fn sections(&self) -> Vec<Section> {
+    fn section_headers(&self) -> Vec<SectionHeader> {
         let h = &self.header;
-        let Some(table) = self.keep.get(h.e_shoff, h.e_shoff.saturating_add(table_size(h))) else {
-            return Vec::new();
-        };
         let entry = SectionHeader::size(self.ctx) as u64;
         if h.e_shoff == 0 || u64::from(h.e_shentsize) != entry {
             return Vec::new();
         }
+        let Some(table) = self.keep.get(h.e_shoff, h.e_shoff.saturating_add(table_size(h))) else {
+            return Vec::new();
+        };
         let count = (table.len() as u64 / entry).min(MAX_SECTIONS) as usize;
-        let Ok(headers) = SectionHeader::parse_from(table, 0, count, self.ctx) else { return Vec::new() };
-        let names_index = match u32::from(h.e_shstrndx) {
+        SectionHeader::parse_from(table, 0, count, self.ctx).unwrap_or_default()
+    }
+
+    /// Sections with names; empty when there are none or they could not be kept.
+    pub fn sections(&self) -> Vec<Section> {
+        let headers = self.section_headers();
+        let names_index = match u32::from(self.header.e_shstrndx) {
             section_header::SHN_XINDEX => headers.first().map_or(0, |s| s.sh_link as usize),
             n => n as usize,
         };
@@ -197,8 +245,9 @@ impl Tables {
             .collect()
     }
 
-    /// The dynamic section's names, once the whole file has passed, and how many names could not be read.
-    pub fn facts(&mut self) -> (ElfFacts, usize) {
+    /// What the dynamic section and its tables say, once the whole file has passed, and what of it could not be
+    /// read. The file's name tells, as its SONAME does, whether it is a GPU vendor's library.
+    pub fn facts(&mut self, file_name: &[u8]) -> (ElfFacts, Vec<String>) {
         if self.programs.is_none() {
             let h = &self.header;
             let end = h.e_phoff.saturating_add(u64::from(h.e_phnum) * u64::from(h.e_phentsize));
@@ -211,32 +260,90 @@ impl Tables {
                 .get(at, at.saturating_add(size.min(MAX_INTERPRETER)))
                 .map(|b| String::from_utf8_lossy(b.split(|&c| c == 0).next().unwrap_or_default()).into_owned());
         }
-        let Some((at, size)) = self.segment(program_header::PT_DYNAMIC) else { return (facts, 0) };
+        if self.places.is_none() {
+            self.place();
+        }
+        let Some(places) = &self.places else { return (facts, Vec::new()) };
+        let sections = self.section_headers();
+        let symbols = sections.iter().filter(|s| s.sh_type == section_header::SHT_DYNSYM);
+        let kept = Kept {
+            places,
+            keep: &self.keep,
+            picked: &self.picked,
+            harvest: &self.harvest,
+            symbols_size: symbols
+                .filter(|s| places.symbols.is_some_and(|p| p.0 == s.sh_offset))
+                .map(|s| s.sh_size)
+                .next(),
+        };
+        let entries = self.dynamic().map(|section| self.entries(section)).unwrap_or_default();
+        let find = |tag: u64| entries.iter().find(|e| e.0 == tag).map(|e| e.1);
+        let mut unread = 0;
+        let mut text = |at: u64| {
+            let found = kept.text(at).map(|t| String::from_utf8_lossy(t).into_owned());
+            unread += usize::from(found.is_none());
+            found
+        };
+        facts.no_default_dirs = find(dynamic::DT_FLAGS_1).is_some_and(|flags| flags & NO_DEFAULT_DIRS != 0);
+        facts.soname = find(dynamic::DT_SONAME).and_then(&mut text);
+        facts.rpath = find(dynamic::DT_RPATH).and_then(&mut text);
+        facts.runpath = find(dynamic::DT_RUNPATH).and_then(&mut text);
+        facts.needed = entries.iter().filter(|e| e.0 == dynamic::DT_NEEDED).filter_map(|e| text(e.1)).collect();
+        let mut notes = Vec::new();
+        if unread > 0 {
+            notes.push(format!("{unread} names of the dynamic section could not be read"));
+        }
+        if self.ctx.container == Container::Big && self.ctx.le.is_little() {
+            let soname = facts.soname.as_deref().unwrap_or_default();
+            let is_vendors = vendor::is_library(file_name) || vendor::is_library(soname.as_bytes());
+            let found = kept.linkage(is_vendors);
+            if found.unread > 0 {
+                notes.push(format!("{} names of symbol versions could not be read", found.unread));
+            }
+            if found.dropped > 0 {
+                notes.push(format!("{} imported symbols are over the limit for one file", found.dropped));
+            }
+            let Linkage { asks, defines, imports, exports, .. } = found;
+            facts = ElfFacts { asks, defines, imports, exports, ..facts };
+        }
+        facts.mentions = mentions(&self.harvest, places, &facts);
+        (facts, notes)
+    }
+
+    /// The dynamic section, once it has passed.
+    fn dynamic(&self) -> Option<&[u8]> {
+        let (at, size) = self.segment(program_header::PT_DYNAMIC)?;
         let size = size.min(MAX_DYNAMIC);
-        let kept = self.keep.get(at, at.saturating_add(size));
-        let section = kept.or_else(|| {
+        self.keep.get(at, at.saturating_add(size)).or_else(|| {
             self.candidates.iter().find_map(|(start, bytes)| {
                 let from = usize::try_from(at.checked_sub(*start)?).ok()?;
                 bytes.get(from..bytes.len().min(from + size as usize)).filter(|b| !b.is_empty())
             })
+        })
+    }
+
+    /// Learns from the dynamic section where the tables stand: keeps what has passed of them and asks for the
+    /// rest.
+    fn place(&mut self) {
+        let places = self.dynamic().and_then(|section| {
+            let entries = self.entries(section);
+            Places::new(&entries, |address| self.file_offset(address))
         });
-        let Some(section) = section else { return (facts, 0) };
-        let entries = self.entries(section);
-        let find = |tag: u64| entries.iter().find(|e| e.0 == tag).map(|e| e.1);
-        let Some(strings) = find(dynamic::DT_STRTAB).and_then(|v| self.file_offset(v)) else { return (facts, 0) };
-        let unread = std::cell::Cell::new(0);
-        let text = |at: u64| {
-            let found = strings.checked_add(at).and_then(|o| self.harvest.get(o)).map(str::to_owned);
-            if found.is_none() {
-                unread.set(unread.get() + 1);
+        let head = self.head.take();
+        let Some(places) = places else { return };
+        if let Some(head) = head {
+            let strings = places.keeps_strings().then_some(places.strings);
+            for (start, end) in places.tables().chain(strings) {
+                let known = head.parts(start, end).next().filter(|(at, _)| *at == start);
+                self.keep.want_rest(start, end, known.map(|(_, bytes)| bytes.to_vec()).unwrap_or_default());
             }
-            found
-        };
-        facts.soname = find(dynamic::DT_SONAME).and_then(text);
-        facts.rpath = find(dynamic::DT_RPATH).and_then(text);
-        facts.runpath = find(dynamic::DT_RUNPATH).and_then(text);
-        facts.needed = entries.iter().filter(|e| e.0 == dynamic::DT_NEEDED).filter_map(|e| text(e.1)).collect();
-        (facts, unread.get())
+            // What there is of a table of names with holes.
+            let (start, end) = places.strings;
+            for (at, bytes) in head.parts(start, end).take(MAX_PARTS).filter(|p| strings.is_none() || p.0 > start) {
+                self.keep.want_rest(at, at + bytes.len() as u64, bytes.to_vec());
+            }
+        }
+        self.places = Some(places);
     }
 
     fn entries(&self, section: &[u8]) -> Vec<(u64, u64)> {
@@ -281,6 +388,19 @@ fn string_zones(programs: &[ProgramHeader]) -> Vec<(u64, u64)> {
         .filter(|(i, p)| *i == 0 || p.p_flags & program_header::PF_X == 0)
         .map(|(_, p)| (p.p_offset, p.p_offset.saturating_add(p.p_filesz)))
         .collect()
+}
+
+/// Names of GPU vendors' libraries among a file's strings. Those in the table of names are no strings of the
+/// program: libraries that it needs, versions, and itself.
+fn mentions(harvest: &Harvest, places: &Places, facts: &ElfFacts) -> Vec<String> {
+    let versions = facts.asks.iter().flat_map(|a| &a.versions).map(|v| &v.name);
+    let linked: BTreeSet<&String> =
+        facts.needed.iter().chain(&facts.soname).chain(&facts.defines).chain(versions).collect();
+    let names = harvest.names().filter(|(at, name)| {
+        !places.in_strings(*at) && vendor::is_opened(name.as_bytes()) && !linked.contains(&(*name).to_owned())
+    });
+    let found: BTreeSet<&str> = names.map(|n| n.1).collect();
+    found.into_iter().take(MAX_MENTIONS).map(str::to_owned).collect()
 }
 
 fn table_size(h: &Header) -> u64 {

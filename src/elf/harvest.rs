@@ -6,7 +6,7 @@
 
 use std::sync::OnceLock;
 
-use super::Marks;
+use super::{Marks, vendor};
 
 /// Library names kept per file; real libraries have a few dozen.
 const MAX_NAMES: usize = 20_000;
@@ -14,6 +14,12 @@ const MAX_NAMES: usize = 20_000;
 /// Absolute paths kept per file: search paths are few, but a library may carry 100,000 strings of data that begin
 /// with a slash (libcudnn_heuristic does).
 const MAX_PATHS: usize = 4_096;
+
+/// Symbols and versions picked per file; see [`Harvest::pick`].
+const MAX_PICKED: usize = 16_384;
+
+/// Longest name of a symbol or version that is picked.
+const MAX_PICKED_LENGTH: usize = 256;
 
 /// Longest string that is looked at; longer ones are no name that a loader takes.
 const MAX_LENGTH: usize = 4096;
@@ -25,6 +31,7 @@ pub struct Harvest {
     strings: Vec<(u64, Box<[u8]>)>,
     names: usize,
     paths: usize,
+    picked: usize,
 }
 
 /// Bytes at the end of a chunk that must be shown again with the next one, so that no string is cut.
@@ -71,6 +78,39 @@ impl Harvest {
         }
     }
 
+    /// Takes those strings that begin within `from..to` of a chunk, or reach into it, which are names of a GPU
+    /// vendor's functions or of versions. A string that the chunk cuts off is taken when it is shown whole.
+    pub fn pick(&mut self, at: u64, chunk: &[u8], from: usize, to: usize) {
+        let look = from.saturating_sub(MAX_PICKED_LENGTH);
+        let before = memchr::memrchr(0, &chunk[look..from]).map(|i| look + i + 1);
+        // What begins before that is too long for a name.
+        let mut start = before.unwrap_or(if at == 0 { 0 } else { usize::MAX });
+        for end in memchr::memchr_iter(0, &chunk[from..]).map(|i| from + i) {
+            if start >= to && start != usize::MAX {
+                return;
+            }
+            if let Some(text) = chunk.get(start..end).filter(|t| t.len() <= MAX_PICKED_LENGTH)
+                && (vendor::is_call(text) || is_version(text))
+            {
+                self.add_picked(at + start as u64, text);
+            }
+            start = end + 1;
+        }
+    }
+
+    fn add_picked(&mut self, offset: u64, text: &[u8]) {
+        let seen = self.strings.last().is_some_and(|(last, _)| *last >= offset);
+        if !seen && self.picked < MAX_PICKED {
+            self.picked += 1;
+            self.strings.push((offset, text.into()));
+        }
+    }
+
+    /// All names of libraries, with their offsets.
+    pub fn names(&self) -> impl Iterator<Item = (u64, &str)> {
+        self.strings.iter().filter_map(|(at, text)| Some((*at, std::str::from_utf8(text).ok()?)))
+    }
+
     /// The string at a file offset, which may be the tail of a longer one (linkers merge suffixes).
     pub fn get(&self, offset: u64) -> Option<&str> {
         let i = self.strings.partition_point(|(o, _)| *o <= offset).checked_sub(1)?;
@@ -78,6 +118,14 @@ impl Harvest {
         let tail = text.get(usize::try_from(offset - start).ok()?..)?;
         std::str::from_utf8(tail).ok()
     }
+}
+
+/// Whether text looks like the name of a version: `GLIBC_2.34`, `GLIBCXX_3.4.30`, `libcudart.so.12`, `GCC_3.0`.
+fn is_version(text: &[u8]) -> bool {
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
+    let upper = text.first().is_some_and(u8::is_ascii_uppercase) && memchr::memchr(b'_', text).is_some();
+    let library = text.starts_with(b"lib") && memchr::memmem::find(text, b".so").is_some();
+    (upper || library) && text.iter().all(plain) && text.iter().any(u8::is_ascii_digit)
 }
 
 #[cfg(test)]
@@ -97,5 +145,17 @@ mod tests {
         assert_eq!(h.get(at(b"nothing")), None);
         h.see(1000, table);
         assert_eq!(h.get(at(b"libc.so.6")), Some("libc.so.6"));
+    }
+
+    #[test]
+    fn calls_and_versions_are_picked() {
+        let table = b"cuda\0cudaFree\0_ZN3fooE\0GLIBC_2.17\0libcudart.so.12\0open\0GLIBC\0cuInit";
+        let mut h = Harvest::default();
+        h.pick(500, table, 2, table.len());
+        let found: Vec<&str> = h.names().map(|n| n.1).collect();
+        assert_eq!(found, ["cudaFree", "GLIBC_2.17", "libcudart.so.12"]);
+        let again = [&table[table.len() - 20..], b"\0"].concat();
+        h.pick(500 + table.len() as u64 - 20, &again, 20, 21);
+        assert_eq!(h.get(500 + table.len() as u64 - 6), Some("cuInit"));
     }
 }

@@ -14,6 +14,13 @@ impl Keep {
         }
     }
 
+    /// Asks for `start..end`, whose first bytes are known already.
+    pub fn want_rest(&mut self, start: u64, end: u64, known: Vec<u8>) {
+        if start < end {
+            self.ranges.push((start, end, known));
+        }
+    }
+
     /// Where the next wanted byte at or behind `at` is; `None`: nothing more is wanted.
     pub fn next_wanted(&self, at: u64) -> Option<u64> {
         self.ranges.iter().filter(|r| at < r.1).map(|r| r.0.max(at)).min()
@@ -37,6 +44,16 @@ impl Keep {
             let from = start.checked_sub(*s)?;
             let to = end.checked_sub(*s)?;
             bytes.get(usize::try_from(from).ok()?..usize::try_from(to).ok()?)
+        })
+    }
+
+    /// The string that begins at an offset and ends with a zero within `most` bytes.
+    pub fn text(&self, offset: u64, most: usize) -> Option<&[u8]> {
+        self.ranges.iter().find_map(|(s, _, bytes)| {
+            let from = usize::try_from(offset.checked_sub(*s)?).ok()?;
+            let rest = bytes.get(from..)?;
+            let end = memchr::memchr(0, &rest[..rest.len().min(most)])?;
+            Some(&rest[..end])
         })
     }
 

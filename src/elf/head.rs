@@ -1,0 +1,248 @@
+//! The part of a file before its dynamic section, kept until that section tells where the symbols are.
+//!
+//! The tables of dynamic linking stand at the front: symbols, their names, their versions. Only the dynamic
+//! section, which comes behind the code, says where. The first [`WHOLE`] bytes hold them in most files. Behind,
+//! pages that look like symbols or versions are kept, and of pages of text those strings that matter
+//! ([`Harvest::pick`]): nearly all of the front of a large C++ library is names.
+
+use super::Harvest;
+
+/// Kept whole: the tables of most libraries, names and all.
+const WHOLE: u64 = 1 << 20;
+
+/// Most that is kept of one file, until its dynamic section has passed.
+const BUDGET: usize = 5 << 20;
+
+const PAGE: u64 = 4 << 10;
+
+/// A shorter part of a page is kept unseen: too little to judge by.
+const FRAGMENT: usize = 512;
+
+/// Pages kept behind one that looks like a table: its end, and the small tables that follow it.
+const AFTER: u8 = 2;
+
+/// Edges of text at which names are taken out of bytes that are not text.
+const MAX_EDGES: u16 = 256;
+
+/// Steps by which memory grows.
+const STEP: usize = 128 << 10;
+
+/// A symbol's bytes, in 64-bit files.
+pub const SYMBOL: usize = 24;
+
+/// Bytes of the front of a file.
+#[derive(Debug, Default)]
+pub struct Head {
+    /// (offset, bytes), ascending, with gaps between.
+    runs: Vec<(u64, Vec<u8>)>,
+    /// Everything before has passed.
+    next: u64,
+    bytes: usize,
+    /// The last piece, where it was not kept: the start of a table may be its end.
+    before: Option<(u64, Vec<u8>)>,
+    /// Pages still to be kept behind a table.
+    after: u8,
+    /// The last piece was text.
+    in_text: bool,
+    edges: u16,
+}
+
+impl Head {
+    /// Shows a chunk; what was shown before is passed over. Strings of text that is not kept go to `names`.
+    pub fn see(&mut self, at: u64, chunk: &[u8], names: &mut Harvest) {
+        let end = at + chunk.len() as u64;
+        let mut from = at.max(self.next);
+        while from < end {
+            let to = ((from / PAGE + 1) * PAGE).min(end);
+            let (a, b) = ((from - at) as usize, (to - at) as usize);
+            let piece = &chunk[a..b];
+            let looks = if from < WHOLE || piece.len() < FRAGMENT { Looks::Unknown } else { looks(from, piece) };
+            self.pick(at, chunk, (a, b), looks == Looks::Text, names);
+            match looks {
+                Looks::Table => {
+                    if let Some((start, bytes)) = self.before.take() {
+                        self.keep(start, &bytes);
+                    }
+                    self.keep(from, piece);
+                    self.after = AFTER;
+                }
+                Looks::Unknown => self.keep(from, piece),
+                Looks::Text | Looks::Nothing if self.after > 0 => {
+                    self.keep(from, piece);
+                    self.after -= 1;
+                }
+                Looks::Text | Looks::Nothing => {
+                    let (start, bytes) = self.before.get_or_insert_default();
+                    *start = from;
+                    bytes.clear();
+                    bytes.extend_from_slice(piece);
+                }
+            }
+            from = to;
+        }
+        self.next = self.next.max(end);
+    }
+
+    /// Takes names out of text, and out of the pages at its edges: names may begin or end there.
+    fn pick(&mut self, at: u64, chunk: &[u8], (from, to): (usize, usize), is_text: bool, names: &mut Harvest) {
+        let was_text = std::mem::replace(&mut self.in_text, is_text);
+        if is_text == was_text {
+            if is_text {
+                names.pick(at, chunk, from, to);
+            }
+        } else if self.edges < MAX_EDGES {
+            self.edges += 1;
+            let back = if is_text { PAGE as usize } else { 0 };
+            names.pick(at, chunk, from.saturating_sub(back), to);
+        }
+    }
+
+    fn keep(&mut self, at: u64, piece: &[u8]) {
+        if self.bytes + piece.len() > BUDGET {
+            return;
+        }
+        self.bytes += piece.len();
+        match self.runs.last_mut() {
+            Some((start, bytes)) if *start + bytes.len() as u64 == at => {
+                if bytes.capacity() - bytes.len() < piece.len() {
+                    bytes.reserve_exact(STEP.max(piece.len()));
+                }
+                bytes.extend_from_slice(piece);
+            }
+            _ => self.runs.push((at, piece.to_vec())),
+        }
+    }
+
+    /// What was kept of `start..end`, with offsets.
+    pub fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, &[u8])> {
+        let first = self.runs.partition_point(|(at, bytes)| at + bytes.len() as u64 <= start);
+        self.runs[first..].iter().take_while(move |(at, _)| *at < end).map(move |(at, bytes)| {
+            let from = start.saturating_sub(*at) as usize;
+            let to = (end - at).min(bytes.len() as u64) as usize;
+            (at + from as u64, &bytes[from..to])
+        })
+    }
+}
+
+/// What a page seems to hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looks {
+    /// Strings and nothing else.
+    Text,
+    /// Symbols or their versions.
+    Table,
+    /// Not looked at.
+    Unknown,
+    /// Anything else: code, relocations, zeros.
+    Nothing,
+}
+
+fn looks(at: u64, piece: &[u8]) -> Looks {
+    match text(piece) {
+        Some(true) => Looks::Text,
+        Some(false) => Looks::Nothing,
+        None if is_versions(piece) || is_symbols(at, piece) => Looks::Table,
+        None => Looks::Nothing,
+    }
+}
+
+/// Whether bytes are strings alone, `false` where all are zero; `None`: they are something else. Versions that
+/// happen to look like letters have a zero in every second place.
+fn text(piece: &[u8]) -> Option<bool> {
+    let mut zeros = 0;
+    for block in piece.chunks(128) {
+        let odd = block.iter().fold(false, |odd, &b| odd | ((b != 0) & (b.wrapping_sub(0x20) > 0x5e)));
+        if odd {
+            return None;
+        }
+        zeros += block.iter().map(|b| usize::from(*b == 0)).sum::<usize>();
+    }
+    if zeros == piece.len() {
+        return Some(false);
+    }
+    (zeros <= piece.len() / 4).then_some(true)
+}
+
+/// Whether all of a piece may be versions of symbols: small numbers, the highest bit free.
+fn is_versions(piece: &[u8]) -> bool {
+    piece.chunks_exact(2).all(|v| v[0] < 0x80 && v[1] & 0x7f == 0)
+}
+
+/// Whether all of a piece may be symbols, at one of three alignments.
+fn is_symbols(at: u64, piece: &[u8]) -> bool {
+    let skew = (at.next_multiple_of(8) - at) as usize;
+    [0, 8, 16].iter().any(|shift| {
+        let entries = piece.get(skew + shift..).unwrap_or_default().chunks_exact(SYMBOL);
+        entries.len() > 8 && entries.into_iter().all(is_symbol)
+    })
+}
+
+/// Relocations are as long; what would be the section of a symbol is zero there, and its size is not.
+fn is_symbol(entry: &[u8]) -> bool {
+    let (bind, kind) = (entry[4] >> 4, entry[4] & 15);
+    let undefined = entry[6] == 0 && entry[7] == 0;
+    entry[3] < 0x10
+        && matches!(bind, 0..=2 | 10)
+        && kind <= 10
+        && entry[5] & 0x7c == 0
+        && (!undefined || entry[16..] == [0; 8])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_and_tables() {
+        let symbol = |name: u8, section: u8| {
+            let mut s = [0u8; SYMBOL];
+            (s[0], s[1], s[4], s[6], s[8], s[16]) = (name, 3, 0x12, section, section, section);
+            s
+        };
+        let symbols: Vec<u8> = (0..170).flat_map(|i| symbol(i, i % 3)).collect();
+        assert_eq!(looks(8192, &symbols), Looks::Table);
+        assert_eq!(looks(8192, &symbols[8..]), Looks::Table);
+        let relocations: Vec<u8> = (0..170u8)
+            .flat_map(|i| [[i, 16, 0, 0, 0, 0, 0, 0], [8, 0, 0, 0, 0, 0, 0, 0], [i, 9, 0, 0, 0, 0, 0, 0]])
+            .flatten()
+            .collect();
+        assert_eq!(looks(8192, &relocations), Looks::Nothing);
+        assert_eq!(looks(8192, &b"\0_ZN2at3addERKNS_6TensorE\0cudaMalloc".repeat(100)), Looks::Text);
+        assert_eq!(looks(8192, &[b'Z'; 4096]), Looks::Text, "what patchelf leaves of a table that it moved");
+        assert_eq!(looks(8192, &[0; 4096]), Looks::Nothing);
+        assert_eq!(looks(8192, &[0x21, 0].repeat(2048)), Looks::Table, "versions 33 of every symbol");
+        assert_eq!(looks(8192, &[1, 0, 2, 0x80].repeat(1024)), Looks::Table);
+    }
+
+    #[test]
+    fn pages_of_text_are_left_out_and_their_names_picked() {
+        let mut file = vec![1u8; WHOLE as usize - 10];
+        file.extend_from_slice(b"\0_ZN3fooE\0cudaMalloc\0GLIBC_2.34\0");
+        let versions = WHOLE as usize + 5 * PAGE as usize - 4;
+        while file.len() < versions {
+            file.extend_from_slice(b"_ZN3bar3bazEv\0");
+        }
+        file.truncate(versions);
+        file.extend_from_slice(b"\0cuInit\0");
+        file.extend_from_slice(&[1, 0].repeat(6000));
+        file.extend_from_slice(&[0x55; 1 << 20]);
+        let (mut head, mut names) = (Head::default(), Harvest::default());
+        let step = 10_000;
+        for at in (0..file.len()).step_by(step) {
+            let end = file.len().min(at + step + 4096);
+            head.see(at as u64, &file[at..end], &mut names);
+        }
+        let at = |needle: &[u8]| memchr::memmem::find(&file, needle).unwrap() as u64;
+        assert_eq!(names.get(at(b"cudaMalloc")), Some("cudaMalloc"));
+        assert_eq!(names.get(at(b"GLIBC")), Some("GLIBC_2.34"));
+        assert_eq!(names.get(at(b"cuInit")), Some("cuInit"));
+        let parts: Vec<(u64, u64)> = head.parts(0, file.len() as u64).map(|(at, b)| (at, b.len() as u64)).collect();
+        assert_eq!(parts[0], (0, WHOLE));
+        let (start, length) = parts[1];
+        assert!(start <= versions as u64 && start + length >= versions as u64 + 12_000);
+        assert!(parts.iter().map(|p| p.1).sum::<u64>() < WHOLE + 16 * PAGE, "{parts:?}");
+        for (at, bytes) in head.parts(100, file.len() as u64 - 7) {
+            assert_eq!(bytes, &file[at as usize..at as usize + bytes.len()]);
+        }
+    }
+}
