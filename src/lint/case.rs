@@ -104,7 +104,7 @@ pub fn judge<'a>(
     problems.extend(host::cuda_major(target, found, &components, catalog));
     problems.extend(driver_files::problems(target, found));
     problems.extend(compilers::too_old(target, found, roles, catalog));
-    problems.extend(common.iter().cloned());
+    problems.extend(common.iter().map(|p| p.on(target)));
     attach(&problems, roles, &mut components);
     let mut case = TargetCase {
         target,

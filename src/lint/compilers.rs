@@ -134,3 +134,59 @@ pub fn missing(evidence: &Evidence, catalog: &Catalog) -> Vec<Problem> {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::parse_target;
+    use crate::lint::lab::Lab;
+    use crate::model::{FileFacts, FileKind, ToolFacts, ToolKind};
+
+    fn image(triton: &str, files: &[(&str, &str)]) -> Lab {
+        let mut lab = Lab::new();
+        let component = lab.component("triton", triton);
+        for (path, cuda) in files {
+            let mut facts = FileFacts::new(FileKind::Executable, 1);
+            facts.tool = Some(ToolFacts { kind: ToolKind::Ptxas, cuda: cuda.parse().ok(), newest: None });
+            lab.0.files.push(EvidenceFile {
+                path: ImagePath::new(format!("v/{path}")),
+                layer: None,
+                facts: facts.into(),
+                component: Some(component),
+                in_archive: false,
+            });
+        }
+        lab
+    }
+
+    fn found(lab: &Lab, target: &str) -> Vec<Problem> {
+        let catalog = Catalog::embedded();
+        let target = parse_target(target, catalog).unwrap();
+        too_old(&target, &lab.0, &[Role::Optional], catalog)
+    }
+
+    const PTXAS: &str = "triton/backends/nvidia/bin/ptxas";
+    const BLACKWELL: &str = "triton/backends/nvidia/bin/ptxas-blackwell";
+
+    #[test]
+    fn the_compiler_that_is_taken_must_know_the_target() {
+        let old = image("3.5.0", &[(PTXAS, "12.8")]);
+        let problems = found(&old, "sm_121");
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems[0].verdict, Verdict::Warn);
+        assert!(problems[0].message.contains("CUDA 12.8") && problems[0].message.contains("sm_121"));
+        assert!(problems[0].help.contains("TRITON_PTXAS_PATH") && problems[0].help.contains("12.9"));
+        assert!(found(&old, "b200").is_empty());
+        let two = image("3.9.0", &[(PTXAS, "12.8"), (BLACKWELL, "13.1")]);
+        assert!(found(&two, "sm_121").is_empty());
+        // A capability that the newer compiler dropped, which takes the older one.
+        assert!(found(&two, "v100").is_empty());
+    }
+
+    #[test]
+    fn a_variable_may_name_another_compiler() {
+        let mut lab = image("3.5.0", &[("other/ptxas", "13.0"), (PTXAS, "12.8")]);
+        lab.0.image.config.env.push(("TRITON_PTXAS_PATH".into(), "/v/other/ptxas".into()));
+        assert!(found(&lab, "sm_121").is_empty());
+    }
+}

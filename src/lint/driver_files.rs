@@ -79,7 +79,10 @@ pub fn baked(evidence: &Evidence, target: Option<&Target>) -> Option<Problem> {
     let on_path = |n: &&Need| n.outcome.path().is_some_and(|p| files.iter().any(|f| f.path == *p));
     let taken = evidence.driver.iter().find(on_path);
     let driver = target.and_then(|t| t.driver.as_ref());
-    let same = driver.is_some_and(|d| d.lowest == baked);
+    // A bare branch may be that very release.
+    let same = driver.is_some_and(|d| {
+        d.below.is_none() && (d.lowest == baked || (d.lowest.is_branch() && d.lowest.branch() == baked.branch()))
+    });
     let owner = owners(evidence, &files);
     let more = if files.len() > 1 { format!(" and {} more files", files.len() - 1) } else { String::new() };
     let where_ = match taken {
@@ -161,4 +164,58 @@ fn chain(evidence: &Evidence, files: &[&EvidenceFile]) -> Option<String> {
     }
     let wanting = wanting.into_iter().collect::<Vec<_>>().join(", ");
     Some(format!("{list} (pulled in by {wanting}; of OpenCL the loader package alone is enough)"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Catalog;
+    use crate::config::parse_target;
+    use crate::lint::lab::{Lab, at};
+    use crate::model::{Manager, Package};
+
+    fn image(on_path: bool) -> Lab {
+        let file = "usr/lib/x86_64-linux-gnu/libnvidia-ml.so.535.183.01";
+        let mut lab = Lab::new();
+        lab.library(file, ("libnvidia-compute-535", "535.183.01"), "libnvidia-ml.so.1", false);
+        lab.0.components[0].manager = Manager::Dpkg;
+        let mut opencl = Package::new(Manager::Dpkg, "nvidia-opencl-dev", None);
+        opencl.wants_driver = vec!["libnvidia-compute-535".into()];
+        lab.0.packages.push(opencl);
+        if on_path {
+            let outcome = Outcome::Found { path: at(file), law: Law::Default };
+            lab.0.driver.push(Need { name: "libnvidia-ml.so.1".into(), outcome });
+        }
+        lab
+    }
+
+    #[test]
+    fn a_driver_in_the_image_against_the_hosts() {
+        let verdict = |on_path: bool, target: &str, wsl: bool| {
+            let mut target = parse_target(target, Catalog::embedded()).unwrap();
+            if wsl {
+                target.runtime = Runtime::Wsl;
+            }
+            let found = problems(&target, &image(on_path).0);
+            assert_eq!(found.len(), 1);
+            assert!(found[0].help.contains("nvidia-opencl-dev"), "{}", found[0].help);
+            found[0].verdict
+        };
+        assert_eq!(verdict(true, "a100@535.183.01", false), Verdict::Warn);
+        assert_eq!(verdict(true, "a100@535", false), Verdict::Warn);
+        assert_eq!(verdict(true, "a100@570", false), Verdict::Fail);
+        assert_eq!(verdict(false, "a100@570", false), Verdict::Warn);
+        assert_eq!(verdict(true, "a100", false), Verdict::Warn);
+        assert_eq!(verdict(false, "a100@535.183.01", true), Verdict::Fail);
+        assert_eq!(baked(&image(true).0, None).map(|p| p.verdict), Some(Verdict::Warn));
+    }
+
+    #[test]
+    fn stubs_compat_and_other_libraries_are_no_driver() {
+        let mut lab = Lab::new();
+        lab.library("usr/lib/libcudart.so.12.8.90", ("cuda", "12.8"), "libcudart.so.12", false);
+        lab.library("usr/local/cuda/compat/libcuda.so.550.54.15", ("cuda-compat", "12.4"), "libcuda.so.1", false);
+        lab.library("usr/local/cuda/lib64/stubs/libcuda.so", ("cuda", "12.8"), "libcuda.so.1", false);
+        assert_eq!(baked(&lab.0, None), None);
+    }
 }

@@ -5,6 +5,8 @@ mod compilers;
 mod driver_files;
 mod findings;
 mod host;
+#[cfg(test)]
+mod lab;
 mod libraries;
 mod problem;
 mod report;

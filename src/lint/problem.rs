@@ -1,6 +1,6 @@
 //! What can be wrong besides device code: the host, the libraries, the compilers, what is installed.
 
-use crate::model::{Confidence, ImagePath, Verdict};
+use crate::model::{Confidence, ImagePath, Runtime, Target, Verdict};
 use crate::report::StepKind;
 
 /// Something wrong with an image, or with an image on a target, that no component's code decides.
@@ -21,6 +21,16 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// A problem of the image as it is on one target: what a stale cache hides stays hidden where no runtime runs
+    /// ldconfig.
+    pub fn on(&self, target: &Target) -> Self {
+        let mut here = self.clone();
+        if self.rule == "ld-cache-stale" && self.verdict == Verdict::Warn && target.runtime == Runtime::Gke {
+            here.verdict = Verdict::Fail;
+        }
+        here
+    }
+
     pub fn new(rule: &'static str, verdict: Verdict, message: String, help: impl Into<String>) -> Self {
         Self {
             rule,
