@@ -1,16 +1,28 @@
 //! JSON of a body, with bounded memory.
 
 use std::io::{BufReader, Read};
+use std::marker::PhantomData;
 
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, DeserializeSeed};
 use serde_json::error::Category;
 
 use crate::stream::{Body, BodyReader};
 
 /// Reads a value, if its text is at most `limit` bytes. Errors do not repeat what the file says: it may be long.
 pub fn read<T: DeserializeOwned>(body: &mut dyn Body, limit: u64) -> Result<T, String> {
+    read_seed(PhantomData, body, limit)
+}
+
+/// [`read`] for a type that brings something along.
+pub fn read_seed<T>(
+    seed: impl for<'de> DeserializeSeed<'de, Value = T>,
+    body: &mut dyn Body,
+    limit: u64,
+) -> Result<T, String> {
     let mut bounded = BodyReader(body).take(limit);
-    let read = serde_json::from_reader(BufReader::new(&mut bounded));
+    let mut from = serde_json::Deserializer::from_reader(BufReader::new(&mut bounded));
+    let read = seed.deserialize(&mut from).and_then(|value| from.end().map(|()| value));
+    drop(from);
     read.map_err(|e| match e.classify() {
         Category::Io => format!("cannot be read: {}", std::io::Error::from(e)),
         Category::Eof if bounded.limit() == 0 => format!("is larger than {limit} bytes"),

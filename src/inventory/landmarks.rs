@@ -36,12 +36,14 @@ const HEADERS: [&[u8]; 8] = [
 ];
 
 /// Whether a path is one, should it lead to a file. Headers count where a compiler finds them by their bare name: in
-/// a directory `include`, also by machine as Debian has it; Python's in `include/python3.11`.
+/// a directory `include` (but not of copies inside another project's), also by machine as Debian has it; Python's in
+/// `include/python3.11`.
 pub fn is_landmark(path: &ImagePath) -> bool {
     let mut parts = path.components().rev();
     let (Some(name), Some(parent)) = (parts.next(), parts.next()) else { return false };
     match parent {
         b"bin" | b"sbin" => PROGRAMS.contains(&name) || is_numbered(name),
+        _ if path.components().filter(|p| *p == b"include").count() > 1 => false,
         b"include" => HEADERS.contains(&name),
         _ if parts.next() != Some(b"include") => false,
         _ if parent.starts_with(b"python") => name == b"Python.h",
@@ -80,6 +82,7 @@ mod tests {
             "s/torch/include/torch/csrc/inductor/cpp_wrapper/cuda.h",
             "usr/include/Python.h",
             "usr/include/linux/cuda.h",
+            "s/tensorflow/include/third_party/gpus/cuda/include/cuda.h",
             "",
         ] {
             assert!(!is_landmark(&ImagePath::new(path)), "{path}");

@@ -7,6 +7,7 @@
 
 mod assemble;
 mod built;
+mod conda;
 mod dpkg;
 mod json;
 mod landmarks;
@@ -40,6 +41,8 @@ pub enum Probe {
     DpkgList,
     /// `var/lib/dpkg/status.d/*.md5sums`: the lists of images without a package manager.
     DpkgSums,
+    /// `conda-meta/*.json` of an environment.
+    CondaRecord,
     /// `torch/version.py` and the like.
     Built(built::Project),
     /// `cuda-12.8/version.json`, `include/cuda.h`, `include/cudnn_version.h`.
@@ -150,6 +153,9 @@ pub fn wants(path: &ImagePath) -> Option<Probe> {
         _ if parent == b"var/lib/dpkg/info" && name.ends_with(b".list") => Some(Probe::DpkgList),
         _ if parent == b"var/lib/dpkg/status.d" && name.ends_with(b".md5sums") => Some(Probe::DpkgSums),
         _ if parent == b"var/lib/dpkg/status.d" => Some(Probe::DpkgStatus),
+        _ if name.ends_with(b".json") && parent.rsplit(|&b| b == b'/').next() == Some(b"conda-meta") => {
+            Some(Probe::CondaRecord)
+        }
         _ => built::wants(bytes).map(Probe::Built).or_else(|| toolkit::wants(bytes).map(Probe::Toolkit)),
     }
 }
@@ -163,6 +169,7 @@ pub fn read(probe: &Probe, path: &ImagePath, body: &mut dyn Body) -> Result<Opti
         Probe::DpkgStatus => dpkg::status(body),
         Probe::DpkgList => dpkg::list(path, body),
         Probe::DpkgSums => dpkg::sums(path, body),
+        Probe::CondaRecord => conda::record(&path.parent().parent(), body),
         Probe::Built(project) => built::read(*project, body),
         Probe::Toolkit(source) => return toolkit::read(*source, body),
     }
@@ -193,6 +200,8 @@ mod tests {
         assert_eq!(probe("var/lib/dpkg/status.d/libc6.md5sums"), Some(Probe::DpkgSums));
         assert_eq!(probe("var/lib/dpkg/info/libc6:amd64.list"), Some(Probe::DpkgList));
         assert_eq!(probe("var/lib/dpkg/info/libc6:amd64.postinst"), None);
+        assert_eq!(probe("opt/conda/conda-meta/zlib-1.3.1-h4bc722e_0.json"), Some(Probe::CondaRecord));
+        assert_eq!(probe("opt/conda/conda-meta/history"), None);
         assert_eq!(probe("METADATA"), None);
         assert_eq!(probe(""), None);
     }
