@@ -186,6 +186,21 @@ impl<T: Clone> Tree<T> {
             .collect()
     }
 
+    /// Symbolic links of a wanted path that lead to a file.
+    pub fn links_to_files(&mut self, wanted: impl Fn(&ImagePath) -> bool) -> Vec<ImagePath> {
+        let mut links = Vec::new();
+        self.visit(|path, slot| {
+            if matches!(slot.node, Node::Symlink(_)) && wanted(&path) {
+                links.push(path);
+            }
+        });
+        links.retain(|link| {
+            let end = self.walk(link, true, None);
+            end.is_ok_and(|id| matches!(self.slots[id as usize].node, Node::File(_)))
+        });
+        links
+    }
+
     /// The file a path leads to, links followed.
     pub fn file(&mut self, path: &ImagePath) -> Result<(ImagePath, &T), Unresolved> {
         let id = self.walk(path, true, None)?;

@@ -1,8 +1,8 @@
 //! dpkg: the status database and the file lists.
 
 use super::lines::{Lines, field, token};
-use super::{DpkgPackage, Fact, Files};
-use crate::model::ImagePath;
+use super::{Fact, Files, Listed};
+use crate::model::{ImagePath, Manager, Package};
 use crate::stream::Body;
 
 /// Packages read at most; a full desktop has some thousands.
@@ -32,7 +32,7 @@ pub fn status(body: &mut dyn Body) -> Result<Fact, String> {
     if packages.is_empty() && lines.overlong > 0 {
         return Err("its lines are too long".to_owned());
     }
-    Ok(Fact::Dpkg { packages })
+    Ok(Fact::Packages { packages })
 }
 
 #[derive(Default)]
@@ -43,9 +43,10 @@ struct Stanza {
 }
 
 impl Stanza {
-    fn package(self) -> Option<DpkgPackage> {
-        let version = self.version;
-        self.name.filter(|_| !self.absent).map(|name| DpkgPackage { name, version })
+    fn package(self) -> Option<Listed> {
+        let name = self.name.filter(|_| !self.absent)?;
+        let package = Package::new(Manager::Dpkg, name, self.version);
+        Some(Listed { package, files: Files::default() })
     }
 }
 
@@ -87,8 +88,12 @@ mod tests {
 
     fn read_status(text: &str) -> Vec<String> {
         let fact = status(&mut Stream::new(Plain(text.as_bytes()), None)).unwrap();
-        let Fact::Dpkg { packages } = fact else { panic!("{fact:?}") };
-        packages.iter().map(|p| format!("{} {}", p.name, p.version.as_deref().unwrap_or("-"))).collect()
+        let Fact::Packages { packages } = fact else { panic!("{fact:?}") };
+        packages
+            .iter()
+            .map(|l| &l.package)
+            .map(|p| format!("{} {}", p.name, p.version.as_deref().unwrap_or("-")))
+            .collect()
     }
 
     #[test]

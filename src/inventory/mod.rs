@@ -1,24 +1,31 @@
 //! Package metadata: which packages are installed, who owns a file, which group of files a user would call one
-//! thing.
+//! thing; and what files say about versions: toolkits, what frameworks were built with.
 //!
-//! [`wants`] picks metadata files by path, [`read`] turns each into a small [`Fact`] while its layer flows by,
-//! and [`assemble`] joins the facts that survive the overlay into packages, components and owners.
+//! [`wants`] picks files by path, [`read`] turns each into a small [`Fact`] while its layer flows by, and
+//! [`assemble`] joins the facts that survive the overlay into packages, components, owners, claims and toolkits.
+//! Bodies are read once and in bounded memory; what cannot be read is told in a line, and the scan goes on.
 
 mod assemble;
+mod built;
+mod conda;
 mod dpkg;
+mod json;
+mod landmarks;
 mod lines;
 mod names;
 mod pip;
 mod place;
-mod torch;
+mod tags;
+mod toolkit;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::ImagePath;
 use crate::model::fnv1a as hash;
+use crate::model::{ClaimKind, ImagePath, Package};
 use crate::stream::Body;
 
 pub use assemble::{Inventory, Naming, NoNaming, assemble};
+pub use landmarks::{LIMIT as MAX_LANDMARKS, is_landmark};
 pub use names::{normalise, same_component};
 
 /// Which metadata a file holds.
@@ -34,26 +41,62 @@ pub enum Probe {
     DpkgList,
     /// `var/lib/dpkg/status.d/*.md5sums`: the lists of images without a package manager.
     DpkgSums,
-    /// `torch/version.py`.
-    TorchVersion,
+    /// `conda-meta/*.json` of an environment.
+    CondaRecord,
+    /// `torch/version.py` and the like.
+    Built(built::Project),
+    /// `cuda-12.8/version.json`, `include/cuda.h`, `include/cudnn_version.h`.
+    Toolkit(toolkit::Source),
 }
 
 /// What one metadata file says. Plain data, small: owned files are kept as hashes, see [`Files`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fact {
-    Python { name: String, version: Option<String> },
-    PythonFiles { files: Files },
-    Dpkg { packages: Vec<DpkgPackage> },
-    DpkgFiles { package: String, files: Files },
-    Torch { version: Option<String>, cuda: Option<String> },
+    Python {
+        name: String,
+        version: Option<String>,
+    },
+    PythonFiles {
+        files: Files,
+    },
+    /// A package manager's database, or a record of it.
+    Packages {
+        packages: Vec<Listed>,
+    },
+    /// dpkg keeps the lists apart from its database.
+    DpkgFiles {
+        package: String,
+        files: Files,
+    },
+    /// What a Python project says about its own build.
+    Built {
+        /// The folder that it installs in its site.
+        import: String,
+        version: Option<String>,
+        said: Vec<Said>,
+    },
+    Toolkit {
+        version: String,
+    },
+    Cudnn {
+        version: String,
+    },
 }
 
-/// A package of dpkg whose files are installed.
+/// An installed package and its files, where they stand beside it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DpkgPackage {
-    pub name: String,
-    pub version: Option<String>,
+pub struct Listed {
+    pub package: Package,
+    #[serde(default, skip_serializing_if = "Files::is_empty")]
+    pub files: Files,
+}
+
+/// A claim whose component is known only when all facts are.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Said {
+    pub kind: ClaimKind,
+    pub value: String,
 }
 
 /// The files of a package: sorted FNV-1a hashes (64 bits) of their normalised paths from the image's root.
@@ -69,6 +112,10 @@ pub struct Files {
 
 impl Files {
     const LIMIT: usize = 1_000_000;
+
+    fn is_empty(&self) -> bool {
+        self.hashes.is_empty() && self.skipped == 0
+    }
 
     fn add(&mut self, path: &ImagePath) {
         if path.is_root() {
@@ -101,26 +148,32 @@ pub fn wants(path: &ImagePath) -> Option<Probe> {
         b"PKG-INFO" if parent.ends_with(b".egg-info") || parent.ends_with(b".egg/EGG-INFO") => {
             Some(Probe::PythonMetadata)
         }
-        b"version.py" if parent == b"torch" || parent.ends_with(b"/torch") => Some(Probe::TorchVersion),
         b"status" if parent == b"var/lib/dpkg" => Some(Probe::DpkgStatus),
         _ if name.ends_with(b".egg-info") => Some(Probe::PythonMetadata),
         _ if parent == b"var/lib/dpkg/info" && name.ends_with(b".list") => Some(Probe::DpkgList),
         _ if parent == b"var/lib/dpkg/status.d" && name.ends_with(b".md5sums") => Some(Probe::DpkgSums),
         _ if parent == b"var/lib/dpkg/status.d" => Some(Probe::DpkgStatus),
-        _ => None,
+        _ if name.ends_with(b".json") && parent.rsplit(|&b| b == b'/').next() == Some(b"conda-meta") => {
+            Some(Probe::CondaRecord)
+        }
+        _ => built::wants(bytes).map(Probe::Built).or_else(|| toolkit::wants(bytes).map(Probe::Toolkit)),
     }
 }
 
-/// Reads one metadata file. The error says why it tells nothing; the scan goes on without it.
-pub fn read(probe: &Probe, path: &ImagePath, body: &mut dyn Body) -> Result<Fact, String> {
+/// Reads one metadata file; `None` where it is another's file of that name. The error says why it tells nothing;
+/// the scan goes on without it.
+pub fn read(probe: &Probe, path: &ImagePath, body: &mut dyn Body) -> Result<Option<Fact>, String> {
     match probe {
         Probe::PythonMetadata => pip::metadata(body),
         Probe::PythonRecord => pip::record(&path.parent().parent(), body),
         Probe::DpkgStatus => dpkg::status(body),
         Probe::DpkgList => dpkg::list(path, body),
         Probe::DpkgSums => dpkg::sums(path, body),
-        Probe::TorchVersion => torch::version(body),
+        Probe::CondaRecord => conda::record(&path.parent().parent(), body),
+        Probe::Built(project) => built::read(*project, body),
+        Probe::Toolkit(source) => return toolkit::read(*source, body),
     }
+    .map(Some)
 }
 
 #[cfg(test)]
@@ -137,7 +190,7 @@ mod tests {
         let site = "opt/v/lib/python3.11/site-packages";
         assert_eq!(probe(&format!("{site}/torch-2.7.0.dist-info/METADATA")), Some(Probe::PythonMetadata));
         assert_eq!(probe("torch-2.7.0.dist-info/RECORD"), Some(Probe::PythonRecord));
-        assert_eq!(probe(&format!("{site}/torch/version.py")), Some(Probe::TorchVersion));
+        assert_eq!(probe(&format!("{site}/torch/version.py")), Some(Probe::Built(built::Project::Torch)));
         assert_eq!(probe(&format!("{site}/pytorch/version.py")), None);
         assert_eq!(probe("src/vllm/vllm.egg-info/PKG-INFO"), Some(Probe::PythonMetadata));
         assert_eq!(probe("a/foo-1-py3.9.egg/EGG-INFO/PKG-INFO"), Some(Probe::PythonMetadata));
@@ -147,6 +200,8 @@ mod tests {
         assert_eq!(probe("var/lib/dpkg/status.d/libc6.md5sums"), Some(Probe::DpkgSums));
         assert_eq!(probe("var/lib/dpkg/info/libc6:amd64.list"), Some(Probe::DpkgList));
         assert_eq!(probe("var/lib/dpkg/info/libc6:amd64.postinst"), None);
+        assert_eq!(probe("opt/conda/conda-meta/zlib-1.3.1-h4bc722e_0.json"), Some(Probe::CondaRecord));
+        assert_eq!(probe("opt/conda/conda-meta/history"), None);
         assert_eq!(probe("METADATA"), None);
         assert_eq!(probe(""), None);
     }
@@ -166,7 +221,15 @@ mod tests {
             Probe::DpkgStatus,
             Probe::DpkgList,
             Probe::DpkgSums,
-            Probe::TorchVersion,
+            Probe::Built(built::Project::Torch),
+            Probe::Built(built::Project::Tensorflow),
+            Probe::Built(built::Project::Onnxruntime),
+            Probe::Built(built::Project::Paddle),
+            Probe::Built(built::Project::Xformers),
+            Probe::Toolkit(toolkit::Source::Json),
+            Probe::Toolkit(toolkit::Source::Text),
+            Probe::Toolkit(toolkit::Source::Header),
+            Probe::Toolkit(toolkit::Source::Cudnn),
         ];
         let path = ImagePath::new("var/lib/dpkg/info/x.list");
         for seed in seeds {

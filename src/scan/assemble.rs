@@ -11,7 +11,8 @@ use crate::image::overlay::Tree;
 use crate::image::{Content, Image};
 use crate::inventory;
 use crate::model::{
-    Digest, Evidence, EvidenceFile, FileFacts, Gap, ImageFacts, ImagePath, LayerSummary, Machine, Platform, Stats,
+    Digest, Evidence, EvidenceFile, FileFacts, Gap, GapEffect, ImageFacts, ImagePath, LayerSummary, Machine,
+    Platform, Stats,
 };
 
 /// Merges what was read of an image's layers.
@@ -42,7 +43,11 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
     }
     let mut files = Vec::new();
     let mut facts = Vec::new();
+    let mut landmarks = tree.links_to_files(inventory::is_landmark);
     for found in tree.files() {
+        if inventory::is_landmark(&found.path) {
+            landmarks.push(found.path.clone());
+        }
         let Some(carried) = found.file else { continue };
         let mut add = |path: ImagePath, facts: &Arc<FileFacts>, in_archive: bool| {
             for gap in &facts.gaps {
@@ -68,6 +73,13 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         }
     }
     files.sort_by(|a, b| a.path.cmp(&b.path));
+    landmarks.sort();
+    if landmarks.len() > inventory::MAX_LANDMARKS {
+        let more = landmarks.split_off(inventory::MAX_LANDMARKS).len();
+        let mut gap = Gap::image(format!("{more} more compilers and headers are not listed"));
+        gap.effect = GapEffect::None;
+        gaps.push(gap);
+    }
     let links = tree.file_links(|payload| payload.as_ref().is_some_and(|c| c.facts.is_some()));
     let rows: Vec<(ImagePath, &inventory::Fact)> = facts.iter().map(|(p, f)| (p.clone(), &**f)).collect();
     let paths: Vec<ImagePath> = files.iter().map(|f| f.path.clone()).collect();
@@ -97,8 +109,8 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         packages: inventory.packages,
         components: inventory.components,
         claims: inventory.claims,
-        toolkits: Vec::new(),
-        landmarks: Vec::new(),
+        toolkits: inventory.toolkits,
+        landmarks,
         loads: Vec::new(),
         driver: Vec::new(),
         libc: None,

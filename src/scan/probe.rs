@@ -48,7 +48,7 @@ pub fn file(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Res
     let mut carried = Carried::default();
     if let Some(probe) = inventory::wants(path) {
         match inventory::read(&probe, path, body) {
-            Ok(fact) => carried.package = Some(Arc::new(fact)),
+            Ok(fact) => carried.package = fact.map(Arc::new),
             Err(why) => notes.gaps.push(Gap::note(path.clone(), why)),
         }
     } else if body.len().is_none_or(|n| n >= MIN_FILE) {

@@ -148,6 +148,21 @@ fn a_hard_link_to_a_symlink_is_that_symlink() {
 }
 
 #[test]
+fn links_count_where_they_lead_to_a_file() {
+    let lines = [
+        "f etc/alternatives/gcc 1",
+        "d dir",
+        "l bin/cc /etc/alternatives/gcc",
+        "l bin/gcc dir",
+        "l bin/c++ cc",
+        "l cc bin/cc",
+    ];
+    let mut merged = merge(&[&lines, &["l bin/gone nowhere"]]);
+    let links = merged.tree.links_to_files(|path| path.as_bytes().starts_with(b"bin/"));
+    assert_eq!(links, ["bin/c++", "bin/cc"].map(ImagePath::new));
+}
+
+#[test]
 fn entries_below_a_symlink_land_in_its_target() {
     assert_eq!(files(&[&["d usr/lib", "l lib usr/lib"], &["f lib/z 1"]]), "usr/lib/z=1@1");
     assert_eq!(files(&[&["l lib usr/lib", "f lib/z 1"]]), "usr/lib/z=1@0", "which is made if need be");

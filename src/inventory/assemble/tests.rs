@@ -1,4 +1,6 @@
+use super::super::{Files, Listed, Said, same_component};
 use super::*;
+use crate::model::ClaimKind;
 
 const SITE: &str = "opt/v/lib/python3.11/site-packages";
 
@@ -21,14 +23,16 @@ impl Image {
     }
 
     fn torch(mut self, site: &str, version: &str, cuda: &str) -> Self {
-        let fact = Fact::Torch { version: Some(version.into()), cuda: Some(cuda.into()) };
+        let said = vec![Said { kind: ClaimKind::Cuda, value: cuda.into() }];
+        let fact = Fact::Built { import: "torch".into(), version: Some(version.into()), said };
         self.0.push((ImagePath::new(format!("{site}/torch/version.py")), fact));
         self
     }
 
     fn dpkg(mut self, name: &str, version: &str, files: &[&str]) -> Self {
-        let package = DpkgPackage { name: name.into(), version: Some(version.into()) };
-        self.0.push((ImagePath::new("var/lib/dpkg/status"), Fact::Dpkg { packages: vec![package] }));
+        let package = Package::new(Manager::Dpkg, name, Some(version.into()));
+        let packages = vec![Listed { package, files: Files::default() }];
+        self.0.push((ImagePath::new("var/lib/dpkg/status"), Fact::Packages { packages }));
         let path = ImagePath::new(format!("var/lib/dpkg/info/{name}:amd64.list"));
         self.0.push((path, Fact::DpkgFiles { package: name.into(), files: owned(files) }));
         self
