@@ -158,8 +158,8 @@ pub struct Jit {
     /// A variable that names another compiler.
     #[serde(default)]
     pub unless_env: Vec<String>,
-    /// The error that is seen.
-    pub symptom: String,
+    /// The error that is seen without each group.
+    pub symptoms: Vec<String>,
     #[serde(flatten)]
     trust: Trust,
 }

@@ -76,6 +76,7 @@ mod tests {
             toolkits: Vec::new(),
             landmarks: Vec::new(),
             loads: Vec::new(),
+            empty_driver_files: Vec::new(),
             driver: Vec::new(),
             libc: None,
             ld_cache: Default::default(),

@@ -106,6 +106,10 @@ pub fn judge<'a>(
     problems.extend(compilers::too_old(target, found, roles, catalog));
     problems.extend(common.iter().map(|p| p.on(target)));
     attach(&problems, roles, &mut components);
+    for (index, how) in compilers::served(target, found, catalog) {
+        row_of(index, roles[index], &mut components).problem.get_or_insert((Verdict::Ok, how));
+    }
+    components.sort_by_key(|c| c.index);
     let mut case = TargetCase {
         target,
         evidence: found,
@@ -123,16 +127,20 @@ pub fn judge<'a>(
 fn attach(problems: &[Problem], roles: &[Role], components: &mut Vec<ComponentCase<'_>>) {
     for problem in problems.iter().filter(|p| p.verdict < Verdict::Ok) {
         let Some(index) = problem.component else { continue };
-        let at = components.iter().position(|c| c.index == index).unwrap_or_else(|| {
-            components.push(ComponentCase::empty(index, roles[index]));
-            components.len() - 1
-        });
-        let worst = &mut components[at].problem;
+        let worst = &mut row_of(index, roles[index], components).problem;
         if worst.as_ref().is_none_or(|(verdict, _)| problem.verdict < *verdict) {
             *worst = Some((problem.verdict, problem.message.clone()));
         }
     }
-    components.sort_by_key(|c| c.index);
+}
+
+/// A component's row, made where it has no device code.
+fn row_of<'c, 'a>(index: usize, role: Role, rows: &'c mut Vec<ComponentCase<'a>>) -> &'c mut ComponentCase<'a> {
+    let at = rows.iter().position(|c| c.index == index).unwrap_or_else(|| {
+        rows.push(ComponentCase::empty(index, role));
+        rows.len() - 1
+    });
+    &mut rows[at]
 }
 
 impl ComponentCase<'_> {

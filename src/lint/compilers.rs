@@ -2,6 +2,7 @@
 
 use super::Problem;
 use crate::catalog::Catalog;
+use crate::catalog::libraries::BroughtCompiler;
 use crate::model::{
     Capability, Confidence, Evidence, EvidenceFile, ImagePath, SmArch, Target, Verdict, escape, package_name,
 };
@@ -15,11 +16,7 @@ pub fn too_old(target: &Target, evidence: &Evidence, roles: &[Role], catalog: &C
         let Some(row) = catalog.libraries().compiler_for(&package.name, version, target.capability) else {
             continue;
         };
-        let named = row.env.as_deref().and_then(|name| Some((name, evidence.image.config.var(name)?)));
-        let file = match named {
-            Some((_, path)) => evidence.files.iter().find(|f| f.path == ImagePath::new(path)),
-            None => evidence.files.iter().find(|f| row.is_file(&f.path) && !f.in_archive),
-        };
+        let file = taken(row, evidence);
         let Some((file, newest)) = file.and_then(|f| Some((f, newest_target(f, catalog)?))) else { continue };
         if compiles(file, target.capability, catalog) != Some(false) {
             continue;
@@ -61,6 +58,39 @@ pub fn too_old(target: &Target, evidence: &Evidence, roles: &[Role], catalog: &C
     out
 }
 
+/// Packages that compile at run time with a compiler of their own that knows the target: index of the component, and how.
+pub fn served(target: &Target, evidence: &Evidence, catalog: &Catalog) -> Vec<(usize, String)> {
+    let mut out = Vec::new();
+    for (index, component) in evidence.components.iter().enumerate() {
+        let version = component.version.as_deref();
+        let Some(row) = catalog.libraries().compiler_for(&component.name, version, target.capability) else {
+            continue;
+        };
+        let Some(file) = taken(row, evidence) else { continue };
+        if compiles(file, target.capability, catalog) == Some(true) {
+            let cuda = file.facts.tool.and_then(|t| t.cuda).map(|c| format!(" of CUDA {c}")).unwrap_or_default();
+            out.push((
+                index,
+                format!("compiles at run time with `{}`{cuda}, which knows {}", file.path, target.capability),
+            ));
+        }
+    }
+    out
+}
+
+/// The compiler that a package takes: what the image's environment names, else its own.
+fn taken<'a>(row: &BroughtCompiler, evidence: &'a Evidence) -> Option<&'a EvidenceFile> {
+    let named = row.env.as_deref().and_then(|name| evidence.image.config.var(name)).filter(|p| !p.is_empty());
+    match named {
+        Some(path) => {
+            let path = ImagePath::new(path);
+            let real = evidence.links.iter().find(|(link, _)| *link == path).map_or(&path, |(_, to)| to);
+            evidence.file_at(real).map(|i| &evidence.files[i])
+        }
+        None => evidence.files.iter().find(|f| row.is_file(&f.path) && !f.in_archive),
+    }
+}
+
 /// The newest target of a compiler: what its strings say, else what its release knows.
 pub fn newest_target(file: &EvidenceFile, catalog: &Catalog) -> Option<SmArch> {
     let tool = file.facts.tool?;
@@ -95,16 +125,12 @@ pub fn missing(evidence: &Evidence, catalog: &Catalog) -> Vec<Problem> {
         if spared {
             continue;
         }
-        let lacking: Vec<&str> = row
-            .needs
-            .iter()
-            .zip(&row.what)
-            .filter(|(group, _)| !group.iter().any(|name| has(name)))
-            .map(|(_, what)| what.as_str())
-            .collect();
-        if lacking.is_empty() {
-            continue;
-        }
+        let groups = row.needs.iter().zip(&row.what).zip(&row.symptoms);
+        let (lacking, symptoms): (Vec<&str>, Vec<&str>) = groups
+            .filter(|((group, _), _)| !group.iter().any(|name| has(name)))
+            .map(|((_, what), symptom)| (what.as_str(), symptom.as_str()))
+            .unzip();
+        let Some(symptom) = symptoms.first() else { continue };
         // What only may compile is a note.
         let torch = evidence.packages.iter().any(|p| package_name(&p.name) == "torch");
         let sure = row.only_with.is_empty() || !torch || row.only_with.iter().any(installed);
@@ -120,9 +146,8 @@ pub fn missing(evidence: &Evidence, catalog: &Catalog) -> Vec<Problem> {
         };
         let what = lacking.join(", ");
         let message = format!(
-            "{name}compiles at run time, and the image has no {}: \"{}\"",
-            what.replace(", ", ", no "),
-            row.symptom
+            "{name}compiles at run time, and the image has no {}: \"{symptom}\"",
+            lacking.join(", no ").replace("no the ", "no ")
         );
         out.push(Problem {
             because: vec![row.because()],

@@ -8,10 +8,63 @@ use crate::model::{
     DriverVersion, Evidence, EvidenceFile, ImagePath, Law, Need, Outcome, Runtime, Target, Verdict, escape,
     package_name,
 };
+use crate::report::StepKind;
 
 /// What an image's driver files make of a target.
 pub fn problems(target: &Target, evidence: &Evidence) -> Vec<Problem> {
-    baked(evidence, Some(target)).into_iter().collect()
+    let mut out: Vec<Problem> = baked(evidence, Some(target)).into_iter().collect();
+    out.extend(empty(evidence, Some(target)));
+    out.extend(mount(target, evidence));
+    out
+}
+
+/// What an image's driver files make of it without a target.
+pub fn without_target(evidence: &Evidence) -> Vec<Problem> {
+    baked(evidence, None).into_iter().chain(empty(evidence, None)).collect()
+}
+
+/// Driver files of no bytes: the mount points that a runtime left in a container that was committed.
+fn empty(evidence: &Evidence, target: Option<&Target>) -> Option<Problem> {
+    let first = evidence.empty_driver_files.first()?;
+    let count = evidence.empty_driver_files.len();
+    let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+    let wsl = target.is_some_and(|t| t.runtime == Runtime::Wsl);
+    let (verdict, then) = match wsl {
+        true => (Verdict::Fail, "on WSL2 the runtime cannot mount its own over them (\"file exists\")"),
+        false => (
+            Verdict::Warn,
+            "where the host's driver has other files, they stay and the loader stumbles over them (\"file too short\")",
+        ),
+    };
+    let message = format!(
+        "`{first}`{more}: driver files of no bytes, left by a container that was committed while it ran: {then}"
+    );
+    let help = "delete them, or build the image from a Dockerfile instead of committing a container";
+    Some(Problem { path: Some(first.clone()), ..Problem::new("driver-in-image", verdict, message, help) })
+}
+
+/// Where GKE mounts the driver.
+const MOUNT: &str = "usr/local/nvidia/lib64";
+
+/// On nodes that mount the driver as a folder, the loader must look there: nothing runs ldconfig.
+fn mount(target: &Target, evidence: &Evidence) -> Option<Problem> {
+    let gpu = evidence.files.iter().any(|f| f.facts.has_device_code() && f.facts.kind.loadable());
+    if target.runtime != Runtime::Gke || !gpu {
+        return None;
+    }
+    let path = evidence.image.config.var("LD_LIBRARY_PATH").unwrap_or_default();
+    if path.split([':', ';']).any(|dir| ImagePath::new(dir) == ImagePath::new(MOUNT)) {
+        return None;
+    }
+    let message = format!(
+        "{} mounts the driver at /{MOUNT}, which is not in the image's LD_LIBRARY_PATH: libcuda.so.1 is not found, no GPU is seen",
+        target.name
+    );
+    let help = format!("ENV LD_LIBRARY_PATH=/usr/local/nvidia/lib:/{MOUNT}:…, as NVIDIA's base images have it");
+    Some(Problem {
+        step: StepKind::Driver,
+        ..Problem::new("driver-mount-not-on-path", Verdict::Cpu, message, help)
+    })
 }
 
 /// The stub driver on the loader's path: wrong on any target.

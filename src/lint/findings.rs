@@ -41,7 +41,7 @@ pub fn all(
             finding.severity = gate(case, finding.severity);
             add(&mut drafts, Some(case), subject, finding, false);
         }
-        let silent = case.components.is_empty()
+        let silent = !case.components.iter().any(|c| c.has_code())
             && case.verdict == Verdict::Ok
             && case.problems.iter().all(|p| p.verdict == Verdict::Ok);
         if silent {

@@ -32,6 +32,7 @@ impl Lab {
             toolkits: Vec::new(),
             landmarks: Vec::new(),
             loads: Vec::new(),
+            empty_driver_files: Vec::new(),
             driver: Vec::new(),
             libc: Some(Libc::Glibc { path: at("lib/libc.so.6"), version: Some("2.31".into()) }),
             ld_cache: LdCache::Absent,

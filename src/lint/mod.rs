@@ -54,7 +54,7 @@ pub fn judge(evidence: &[Evidence], fleet: &Fleet, catalog: &Catalog, options: &
     let mut common: Vec<_> = evidence.iter().zip(&roles).map(|(e, r)| libraries::problems(e, r, catalog)).collect();
     if fleet.targets.is_empty() {
         for (problems, evidence) in common.iter_mut().zip(evidence) {
-            problems.extend(driver_files::baked(evidence, None));
+            problems.extend(driver_files::without_target(evidence));
         }
     }
     let images: Vec<_> = evidence.iter().zip(&roles).zip(&common).map(|((e, r), p)| (e, &r[..], &p[..])).collect();

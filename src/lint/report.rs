@@ -192,7 +192,9 @@ fn component(case: &TargetCase<'_>, c: &ComponentCase<'_>) -> ComponentReport {
         role: c.role,
         verdict: c.word(),
         why: match &c.problem {
-            Some((verdict, why)) if *verdict == c.word() => why.clone(),
+            Some((verdict, why)) if *verdict == c.word() && (*verdict < Verdict::Ok || !c.has_code()) => {
+                why.clone()
+            }
             _ => words::reason(case, c),
         },
         files,

@@ -35,6 +35,11 @@ pub const RULES: &[Rule] = &[
     rule!("device-code-not-readable", Warning, "Device code that could not be listed whole"),
     rule!("driver-does-not-know-gpu", Error, "The driver is older than the GPU, or has dropped it"),
     rule!("driver-in-image", Error, "Files of NVIDIA's driver are in the image"),
+    rule!(
+        "driver-mount-not-on-path",
+        Error,
+        "The folder where the node mounts the driver is not on the loader's path"
+    ),
     rule!("driver-too-old-for-cuda", Error, "The driver is below the floor of the CUDA major in use"),
     rule!("glibc-too-old", Error, "A file asks for a newer glibc than the image has"),
     rule!("jit-at-start", Warning, "Only PTX for the GPU: compiled by the driver at each cold start"),

@@ -214,6 +214,10 @@ pub struct Evidence {
     /// What the loader would do, one row per ELF file that loads something, by file.
     #[serde(default)]
     pub loads: Vec<Loads>,
+    /// Files of no bytes that are named as the driver's libraries: what a runtime's mounts leave when a container is
+    /// committed. Sorted.
+    #[serde(default)]
+    pub empty_driver_files: Vec<ImagePath>,
     /// What a program without search paths of its own gets for the names of the driver's libraries.
     #[serde(default)]
     pub driver: Vec<Need>,

@@ -43,6 +43,7 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
     }
     let mut files = Vec::new();
     let mut facts = Vec::new();
+    let mut empty_driver_files = Vec::new();
     let mut landmarks = tree.links_to_files(inventory::is_landmark);
     for found in tree.files() {
         if inventory::is_landmark(&found.path) {
@@ -62,6 +63,9 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
                 in_archive,
             });
         };
+        if carried.empty_driver {
+            empty_driver_files.push(found.path.clone());
+        }
         if let Some(facts) = &carried.facts {
             add(found.path.clone(), facts, false);
         }
@@ -112,6 +116,7 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         toolkits: inventory.toolkits,
         landmarks,
         loads: Vec::new(),
+        empty_driver_files,
         driver: Vec::new(),
         libc: None,
         ld_cache: Default::default(),

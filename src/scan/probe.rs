@@ -17,11 +17,13 @@ pub struct Carried {
     pub package: Option<Arc<Fact>>,
     /// Members of a wheel, jar or zip that lies in the image, by their path inside.
     pub members: Vec<(ImagePath, Arc<FileFacts>)>,
+    /// Named as a library of the driver, and of no bytes.
+    pub empty_driver: bool,
 }
 
 impl Carried {
     fn is_empty(&self) -> bool {
-        self.facts.is_none() && self.package.is_none() && self.members.is_empty()
+        self.facts.is_none() && self.package.is_none() && self.members.is_empty() && !self.empty_driver
     }
 }
 
@@ -51,6 +53,8 @@ pub fn file(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Res
             Ok(fact) => carried.package = fact.map(Arc::new),
             Err(why) => notes.gaps.push(Gap::note(path.clone(), why)),
         }
+    } else if body.len() == Some(0) {
+        carried.empty_driver = is_driver_library(path.file_name());
     } else if body.len().is_none_or(|n| n >= MIN_FILE) {
         let head = body.window(device::HEAD)?;
         if zip::is_zip(head) && ARCHIVES.iter().any(|e| path.as_bytes().ends_with(e)) {
@@ -60,6 +64,13 @@ pub fn file(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Res
         }
     }
     Ok((!carried.is_empty()).then(|| Arc::new(carried)))
+}
+
+/// Whether a file is named as the libraries that the NVIDIA container runtime mounts from the host.
+fn is_driver_library(name: &[u8]) -> bool {
+    [&b"libcuda.so"[..], b"libcudadebugger.so", b"libnvidia-", b"libnvcuvid.so", b"libnvoptix.so"]
+        .iter()
+        .any(|start| name.starts_with(start))
 }
 
 fn code(
