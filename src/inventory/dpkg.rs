@@ -1,12 +1,13 @@
 //! dpkg: the status database and the file lists.
 
+use super::driver::Wanted;
 use super::lines::{Lines, field, token};
-use super::{Fact, Files, Listed};
+use super::{Fact, Files, Listed, MAX_PACKAGES};
 use crate::model::{ImagePath, Manager, Package};
 use crate::stream::Body;
 
-/// Packages read at most; a full desktop has some thousands.
-const PACKAGES: usize = 200_000;
+/// Fields that name packages which come along.
+const ASKS: [&str; 3] = ["Depends", "Pre-Depends", "Recommends"];
 
 /// Stanzas of `status`, or the one of a file in `status.d`, which has no Status line.
 pub fn status(body: &mut dyn Body) -> Result<Fact, String> {
@@ -16,8 +17,8 @@ pub fn status(body: &mut dyn Body) -> Result<Fact, String> {
     while let Some(line) = lines.next().map_err(|e| e.to_string())? {
         if line.is_empty() {
             packages.extend(std::mem::take(&mut stanza).package());
-            if packages.len() > PACKAGES {
-                return Err(format!("it lists more than {PACKAGES} packages"));
+            if packages.len() > MAX_PACKAGES {
+                return Err(format!("it lists more than {MAX_PACKAGES} packages"));
             }
         } else if let Some(value) = field(line, "Package") {
             stanza.name = token(value);
@@ -26,6 +27,8 @@ pub fn status(body: &mut dyn Body) -> Result<Fact, String> {
         } else if let Some(value) = field(line, "Status") {
             let state = value.trim_ascii().rsplit(|&b| b == b' ').next().unwrap_or_default();
             stanza.absent = matches!(state, b"not-installed" | b"config-files");
+        } else if let Some(list) = ASKS.iter().find_map(|name| field(line, name)) {
+            stanza.wanted.add_list(list);
         }
     }
     packages.extend(stanza.package());
@@ -40,12 +43,14 @@ struct Stanza {
     name: Option<String>,
     version: Option<String>,
     absent: bool,
+    wanted: Wanted,
 }
 
 impl Stanza {
     fn package(self) -> Option<Listed> {
         let name = self.name.filter(|_| !self.absent)?;
-        let package = Package::new(Manager::Dpkg, name, self.version);
+        let mut package = Package::new(Manager::Dpkg, name, self.version);
+        package.wants_driver = self.wanted.finish();
         Some(Listed { package, files: Files::default() })
     }
 }
@@ -106,6 +111,17 @@ mod tests {
         assert_eq!(read_status(text), ["aardvark-dns 1.4.0-3", "half 1:2.0~rc1+b1"]);
         assert_eq!(read_status("Package: libc6\nVersion: 2.36-9+deb12u10\n"), ["libc6 2.36-9+deb12u10"]);
         assert!(read_status("\n\nVersion: 1\n\n").is_empty());
+    }
+
+    #[test]
+    fn packages_that_ask_for_the_driver_say_so() {
+        let text = "Package: cuda-runtime-12-8\nStatus: install ok installed\nVersion: 12.8.1-1\n\
+                    Depends: cuda-libraries-12-8 (>= 12.8.1), cuda-drivers (>= 570.124.06)\n\
+                    Recommends: libcuda1 | libcuda-12.8-1\nSuggests: nvidia-smi\n\nPackage: b\nDepends: libc6\n";
+        let fact = status(&mut Stream::new(Plain(text.as_bytes()), None)).unwrap();
+        let Fact::Packages { packages } = fact else { panic!("{fact:?}") };
+        assert_eq!(packages[0].package.wants_driver, ["cuda-drivers", "libcuda-12.8-1", "libcuda1"]);
+        assert!(packages[1].package.wants_driver.is_empty());
     }
 
     #[test]

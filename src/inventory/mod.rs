@@ -5,10 +5,12 @@
 //! [`assemble`] joins the facts that survive the overlay into packages, components, owners, claims and toolkits.
 //! Bodies are read once and in bounded memory; what cannot be read is told in a line, and the scan goes on.
 
+mod apk;
 mod assemble;
 mod built;
 mod conda;
 mod dpkg;
+mod driver;
 mod json;
 mod landmarks;
 mod lines;
@@ -28,6 +30,9 @@ pub use assemble::{Inventory, Naming, NoNaming, assemble};
 pub use landmarks::{LIMIT as MAX_LANDMARKS, is_landmark};
 pub use names::{normalise, same_component};
 
+/// Packages read of one database at most; a full desktop has some thousands.
+const MAX_PACKAGES: usize = 200_000;
+
 /// Which metadata a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Probe {
@@ -41,6 +46,8 @@ pub enum Probe {
     DpkgList,
     /// `var/lib/dpkg/status.d/*.md5sums`: the lists of images without a package manager.
     DpkgSums,
+    /// `lib/apk/db/installed`.
+    ApkInstalled,
     /// `conda-meta/*.json` of an environment.
     CondaRecord,
     /// `torch/version.py` and the like.
@@ -149,6 +156,7 @@ pub fn wants(path: &ImagePath) -> Option<Probe> {
             Some(Probe::PythonMetadata)
         }
         b"status" if parent == b"var/lib/dpkg" => Some(Probe::DpkgStatus),
+        b"installed" if matches!(parent, b"lib/apk/db" | b"usr/lib/apk/db") => Some(Probe::ApkInstalled),
         _ if name.ends_with(b".egg-info") => Some(Probe::PythonMetadata),
         _ if parent == b"var/lib/dpkg/info" && name.ends_with(b".list") => Some(Probe::DpkgList),
         _ if parent == b"var/lib/dpkg/status.d" && name.ends_with(b".md5sums") => Some(Probe::DpkgSums),
@@ -169,6 +177,7 @@ pub fn read(probe: &Probe, path: &ImagePath, body: &mut dyn Body) -> Result<Opti
         Probe::DpkgStatus => dpkg::status(body),
         Probe::DpkgList => dpkg::list(path, body),
         Probe::DpkgSums => dpkg::sums(path, body),
+        Probe::ApkInstalled => apk::installed(body),
         Probe::CondaRecord => conda::record(&path.parent().parent(), body),
         Probe::Built(project) => built::read(*project, body),
         Probe::Toolkit(source) => return toolkit::read(*source, body),
@@ -202,6 +211,8 @@ mod tests {
         assert_eq!(probe("var/lib/dpkg/info/libc6:amd64.postinst"), None);
         assert_eq!(probe("opt/conda/conda-meta/zlib-1.3.1-h4bc722e_0.json"), Some(Probe::CondaRecord));
         assert_eq!(probe("opt/conda/conda-meta/history"), None);
+        assert_eq!(probe("lib/apk/db/installed"), Some(Probe::ApkInstalled));
+        assert_eq!(probe("usr/lib/apk/db/installed"), Some(Probe::ApkInstalled));
         assert_eq!(probe("METADATA"), None);
         assert_eq!(probe(""), None);
     }
