@@ -55,7 +55,9 @@ pub fn build(
         device_code: unique(evidence.iter().flat_map(|e| device_code(e, catalog)).collect(), |d: &DeviceCode| {
             d.path.clone()
         }),
-        libraries: unique(evidence.iter().flat_map(|e| libraries::rows(e)).collect(), |l: &Library| l.path.clone()),
+        libraries: unique(evidence.iter().flat_map(|e| libraries::rows(e, catalog)).collect(), |l: &Library| {
+            l.path.clone()
+        }),
         packages: Some(all(&evidence, |e| e.packages.clone())),
         toolkits: Some(all(&evidence, |e| e.toolkits.clone())),
         compilers: Some(

@@ -1,5 +1,6 @@
 //! The report's rows about libraries and compilers.
 
+use super::versions;
 use crate::catalog::Catalog;
 use crate::lint::compilers::newest_target;
 use crate::lint::report::component_name;
@@ -7,7 +8,7 @@ use crate::model::{Evidence, Machine, Outcome, escape};
 use crate::report::{Compiler, Library, Need};
 
 /// One row per ELF file.
-pub fn rows(evidence: &Evidence) -> Vec<Library> {
+pub fn rows(evidence: &Evidence, catalog: &Catalog) -> Vec<Library> {
     let text = |t: &Option<String>| t.as_ref().map(|t| escape(t.as_bytes()));
     let elfs = evidence.files.iter().enumerate().filter(|(_, f)| f.facts.kind.is_elf());
     elfs.map(|(index, file)| {
@@ -27,7 +28,7 @@ pub fn rows(evidence: &Evidence) -> Vec<Library> {
             component: component_name(evidence, file),
             rpath: elf.and_then(|e| text(&e.rpath)),
             runpath: elf.and_then(|e| text(&e.runpath)),
-            version: None,
+            version: versions::of(evidence, file, catalog),
             needs,
             opens: loads.iter().flat_map(|l| &l.opens).map(need).collect(),
         }
