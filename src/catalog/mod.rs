@@ -7,6 +7,7 @@ pub mod drivers;
 pub mod gpus;
 pub mod knobs;
 pub mod laws;
+pub mod loading;
 pub mod lookup;
 pub mod names;
 pub mod toolkits;
@@ -24,6 +25,7 @@ use components::Components;
 use drivers::Drivers;
 use gpus::Gpus;
 use knobs::Knobs;
+use loading::Loading;
 use toolkits::Toolkits;
 use wheels::Wheels;
 
@@ -40,6 +42,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("forward_compat.toml", include_str!("../../rules/data/forward_compat.toml")),
     ("gpus.toml", include_str!("../../rules/data/gpus.toml")),
     ("intel_gpus.toml", include_str!("../../rules/data/intel_gpus.toml")),
+    ("loading.toml", include_str!("../../rules/data/loading.toml")),
     ("pytorch.toml", include_str!("../../rules/data/pytorch.toml")),
     ("require_vectors.toml", include_str!("../../rules/data/require_vectors.toml")),
     ("rocm.toml", include_str!("../../rules/data/rocm.toml")),
@@ -95,6 +98,7 @@ pub struct Catalog {
     knobs: Knobs,
     wheels: Wheels,
     components: Components,
+    loading: Loading,
 }
 
 impl Catalog {
@@ -130,6 +134,7 @@ impl Catalog {
             knobs: Knobs::read(&mut tables)?,
             wheels: Wheels::read(&mut tables)?,
             components: Components::read(&mut tables)?,
+            loading: Loading::read(&mut tables)?,
         };
         laws::check(&catalog)?;
         Ok(catalog)
@@ -167,6 +172,10 @@ impl Catalog {
 
     pub fn components(&self) -> &Components {
         &self.components
+    }
+
+    pub fn loading(&self) -> &Loading {
+        &self.loading
     }
 
     /// The newest PTX ISA that a driver's JIT knows; see [`Drivers::ptx_isa`].

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::file_gap;
 use crate::image::zip::{self, ZipLimits};
 use crate::inventory::{self, Fact};
+use crate::loader::{self, Capture};
 use crate::model::{FileFacts, FileKind, Gap, GapEffect, ImagePath};
 use crate::{device, stream::Body};
 
@@ -15,13 +16,15 @@ use crate::{device, stream::Body};
 pub struct Carried {
     pub facts: Option<Arc<FileFacts>>,
     pub package: Option<Arc<Fact>>,
+    /// What it tells the dynamic loader.
+    pub loading: Option<Arc<Capture>>,
     /// Members of a wheel, jar or zip that lies in the image, by their path inside.
     pub members: Vec<(ImagePath, Arc<FileFacts>)>,
 }
 
 impl Carried {
     fn is_empty(&self) -> bool {
-        self.facts.is_none() && self.package.is_none() && self.members.is_empty()
+        self.facts.is_none() && self.package.is_none() && self.loading.is_none() && self.members.is_empty()
     }
 }
 
@@ -51,6 +54,10 @@ pub fn file(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Res
             Ok(fact) => carried.package = Some(Arc::new(fact)),
             Err(why) => notes.gaps.push(Gap::note(path.clone(), why)),
         }
+    } else if let Some(probe) = loader::wants(path) {
+        let (capture, trouble) = loader::read(probe, body);
+        carried.loading = capture.map(Arc::new);
+        notes.gaps.extend(trouble.map(|why| Gap::note(path.clone(), why)));
     } else if body.len().is_none_or(|n| n >= MIN_FILE) {
         let head = body.window(device::HEAD)?;
         if zip::is_zip(head) && ARCHIVES.iter().any(|e| path.as_bytes().ends_with(e)) {
