@@ -10,7 +10,7 @@
 //! Image { config, layers }
 //!   │ per layer: stored bytes ▶ verify ▶ decompress ▶ tar                one pass, layers in parallel
 //!   ▼
-//! entries ▶ probes (device code, ELF, package metadata)                  each body read at most once
+//! entries ▶ probes (device code, ELF, package metadata, the loader's files)  each body read at most once
 //!   │ image::overlay::merge: whiteouts, opaque directories, links
 //!   ▼
 //! Evidence       plain data, can be saved and judged again
@@ -27,6 +27,7 @@ pub mod elf;
 pub mod image;
 pub mod inventory;
 pub mod lint;
+pub mod loader;
 pub mod model;
 pub mod plan;
 pub mod report;

@@ -8,6 +8,7 @@ pub mod gpus;
 pub mod knobs;
 pub mod laws;
 pub mod libraries;
+pub mod loading;
 pub mod lookup;
 pub mod names;
 pub mod toolkits;
@@ -26,6 +27,7 @@ use drivers::Drivers;
 use gpus::Gpus;
 use knobs::Knobs;
 use libraries::Libraries;
+use loading::Loading;
 use toolkits::Toolkits;
 use wheels::Wheels;
 
@@ -43,6 +45,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("gpus.toml", include_str!("../../rules/data/gpus.toml")),
     ("intel_gpus.toml", include_str!("../../rules/data/intel_gpus.toml")),
     ("libraries.toml", include_str!("../../rules/data/libraries.toml")),
+    ("loading.toml", include_str!("../../rules/data/loading.toml")),
     ("pytorch.toml", include_str!("../../rules/data/pytorch.toml")),
     ("require_vectors.toml", include_str!("../../rules/data/require_vectors.toml")),
     ("rocm.toml", include_str!("../../rules/data/rocm.toml")),
@@ -99,6 +102,7 @@ pub struct Catalog {
     wheels: Wheels,
     components: Components,
     libraries: Libraries,
+    loading: Loading,
 }
 
 impl Catalog {
@@ -135,6 +139,7 @@ impl Catalog {
             wheels: Wheels::read(&mut tables)?,
             components: Components::read(&mut tables)?,
             libraries: Libraries::read(&mut tables)?,
+            loading: Loading::read(&mut tables)?,
         };
         laws::check(&catalog)?;
         Ok(catalog)
@@ -176,6 +181,10 @@ impl Catalog {
 
     pub fn components(&self) -> &Components {
         &self.components
+    }
+
+    pub fn loading(&self) -> &Loading {
+        &self.loading
     }
 
     /// The newest PTX ISA that a driver's JIT knows; see [`Drivers::ptx_isa`].

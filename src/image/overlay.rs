@@ -4,9 +4,13 @@
 //! markers hide lower layers only, wherever they stand in the tar; an entry below a symbolic link lands in the
 //! link's target, inside the root; a directory entry over anything but a directory replaces it.
 
+mod seek;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::model::ImagePath;
+
+pub use seek::{Seen, Steps};
 
 /// Links followed for one path, as the kernel has it.
 const MAX_HOPS: usize = 40;
@@ -82,6 +86,8 @@ pub struct Tree<T> {
 /// A file of the merged tree.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FileRef<'a, T> {
+    /// The number of the file in its tree.
+    pub id: u32,
     pub path: ImagePath,
     pub layer: usize,
     pub file: &'a T,
@@ -160,9 +166,9 @@ impl<T: Clone> Tree<T> {
     /// The files of the tree, in path order.
     pub fn files(&self) -> Vec<FileRef<'_, T>> {
         let mut out = Vec::new();
-        self.visit(|path, slot| {
+        self.visit(|path, id, slot| {
             if let Node::File(file) = &slot.node {
-                out.push(FileRef { path, layer: slot.layer as usize, file });
+                out.push(FileRef { id, path, layer: slot.layer as usize, file });
             }
         });
         out
@@ -171,7 +177,7 @@ impl<T: Clone> Tree<T> {
     /// Symbolic links that lead to a file that `wanted` picks: (link, file).
     pub fn file_links(&mut self, wanted: impl Fn(&T) -> bool) -> Vec<(ImagePath, ImagePath)> {
         let mut links = Vec::new();
-        self.visit(|path, slot| {
+        self.visit(|path, _, slot| {
             if let Node::Symlink(_) = &slot.node {
                 links.push(path);
             }
@@ -189,7 +195,7 @@ impl<T: Clone> Tree<T> {
     /// Symbolic links of a wanted path that lead to a file.
     pub fn links_to_files(&mut self, wanted: impl Fn(&ImagePath) -> bool) -> Vec<ImagePath> {
         let mut links = Vec::new();
-        self.visit(|path, slot| {
+        self.visit(|path, _, slot| {
             if matches!(slot.node, Node::Symlink(_)) && wanted(&path) {
                 links.push(path);
             }
@@ -211,7 +217,7 @@ impl<T: Clone> Tree<T> {
         }
     }
 
-    fn visit<'a>(&'a self, mut seen: impl FnMut(ImagePath, &'a Slot<T>)) {
+    fn visit<'a>(&'a self, mut seen: impl FnMut(ImagePath, Id, &'a Slot<T>)) {
         let mut stack: Vec<(Vec<u8>, Id)> = vec![(Vec::new(), ROOT)];
         while let Some((path, id)) = stack.pop() {
             let slot = &self.slots[id as usize];
@@ -226,7 +232,7 @@ impl<T: Clone> Tree<T> {
                     stack.push((below, *child));
                 }
             } else {
-                seen(ImagePath::new(path), slot);
+                seen(ImagePath::new(path), id, slot);
             }
         }
     }

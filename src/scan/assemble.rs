@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::collections::BTreeMap;
 
 use super::layer::{self, LayerRead, Oddities};
+use super::loading;
 use super::probe::Payload;
 use crate::catalog::Catalog;
 use crate::image::overlay::Tree;
@@ -50,33 +51,30 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
             landmarks.push(found.path.clone());
         }
         let Some(carried) = found.file else { continue };
-        let mut add = |path: ImagePath, facts: &Arc<FileFacts>, in_archive: bool| {
+        let mut add = |path: ImagePath, facts: &Arc<FileFacts>, number: Option<u32>| {
             for gap in &facts.gaps {
                 let digest = digests.get(found.layer).copied().flatten();
                 gaps.push(Gap { path: Some(path.clone()), layer: digest, ..gap.clone() });
             }
-            files.push(EvidenceFile {
-                path,
-                layer: Some(found.layer),
-                facts: facts.clone(),
-                component: None,
-                in_archive,
-            });
+            let layer = Some(found.layer);
+            let in_archive = number.is_none();
+            files.push((EvidenceFile { path, layer, facts: facts.clone(), component: None, in_archive }, number));
         };
         if carried.empty_driver {
             empty_driver_files.push(found.path.clone());
         }
         if let Some(facts) = &carried.facts {
-            add(found.path.clone(), facts, false);
+            add(found.path.clone(), facts, Some(found.id));
         }
         for (path, facts) in &carried.members {
-            add(path.clone(), facts, true);
+            add(path.clone(), facts, None);
         }
         if let Some(fact) = &carried.package {
             facts.push((found.path, fact.clone()));
         }
     }
-    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
+    let (mut files, numbers): (Vec<EvidenceFile>, Vec<Option<u32>>) = files.into_iter().unzip();
     landmarks.sort();
     if landmarks.len() > inventory::MAX_LANDMARKS {
         let more = landmarks.split_off(inventory::MAX_LANDMARKS).len();
@@ -96,6 +94,8 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         let why = "holds no program and no library: not a root file system (or an empty one)";
         gaps.push(Gap::image(why));
     }
+    let loading = loading::simulate(&tree, &files, &numbers, &image.config);
+    gaps.extend(loading.gaps);
     gaps.extend(inventory.gaps);
     gaps.sort();
     gaps.dedup();
@@ -115,11 +115,11 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         claims: inventory.claims,
         toolkits: inventory.toolkits,
         landmarks,
-        loads: Vec::new(),
+        loads: loading.loads,
         empty_driver_files,
-        driver: Vec::new(),
-        libc: None,
-        ld_cache: Default::default(),
+        driver: loading.driver,
+        libc: loading.libc,
+        ld_cache: loading.ld_cache,
         links,
         gaps,
         stats,

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod layer;
+mod loading;
 mod probe;
 mod tree;
 

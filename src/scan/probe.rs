@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::file_gap;
 use crate::image::zip::{self, ZipLimits};
 use crate::inventory::{self, Fact};
+use crate::loader::{self, Capture};
 use crate::model::{FileFacts, FileKind, Gap, GapEffect, ImagePath};
 use crate::{device, stream::Body};
 
@@ -15,6 +16,8 @@ use crate::{device, stream::Body};
 pub struct Carried {
     pub facts: Option<Arc<FileFacts>>,
     pub package: Option<Arc<Fact>>,
+    /// What it tells the dynamic loader.
+    pub loading: Option<Arc<Capture>>,
     /// Members of a wheel, jar or zip that lies in the image, by their path inside.
     pub members: Vec<(ImagePath, Arc<FileFacts>)>,
     /// Named as a library of the driver, and of no bytes.
@@ -23,7 +26,11 @@ pub struct Carried {
 
 impl Carried {
     fn is_empty(&self) -> bool {
-        self.facts.is_none() && self.package.is_none() && self.members.is_empty() && !self.empty_driver
+        self.facts.is_none()
+            && self.package.is_none()
+            && self.loading.is_none()
+            && self.members.is_empty()
+            && !self.empty_driver
     }
 }
 
@@ -53,6 +60,10 @@ pub fn file(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Res
             Ok(fact) => carried.package = fact.map(Arc::new),
             Err(why) => notes.gaps.push(Gap::note(path.clone(), why)),
         }
+    } else if let Some(probe) = loader::wants(path) {
+        let (capture, trouble) = loader::read(probe, body);
+        carried.loading = capture.map(Arc::new);
+        notes.gaps.extend(trouble.map(|why| Gap::note(path.clone(), why)));
     } else if body.len() == Some(0) {
         carried.empty_driver = is_driver_library(path.file_name());
     } else if body.len().is_none_or(|n| n >= MIN_FILE) {

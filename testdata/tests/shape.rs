@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 /// Which top-level modules each may use. A line here is a decision about the design, not a formality:
 ///
 /// * `model` and `stream` stand on nothing, so that evidence stays plain data;
-/// * what reads (`elf`, `device`, `image`, `inventory`) knows no facts and no rules; `scan` joins these readers and asks
-///   `catalog` for one thing, how the packages are called that nothing in the image names;
+/// * what reads (`elf`, `device`, `image`, `inventory`) or simulates (`loader`) knows no facts and no rules; `scan`
+///   joins these and asks `catalog` for two things: how the packages are called that nothing in the image names, and
+///   who loads libraries beyond the dynamic loader's own laws;
 /// * `catalog` judges code against facts; `lint` makes findings of that, and fills in the report's types, which
 ///   `report` renders without deciding anything;
 /// * `lint` calls `plan`, because a finding's help is the plan's step; `plan` reads the cases that `lint` judged;
@@ -21,8 +22,9 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("device", &["elf", "model", "stream"]),
     ("image", &["model", "stream"]),
     ("inventory", &["model", "stream"]),
+    ("loader", &["model", "stream"]),
     ("config", &["catalog", "model"]),
-    ("scan", &["catalog", "device", "image", "inventory", "model", "stream"]),
+    ("scan", &["catalog", "device", "image", "inventory", "loader", "model", "stream"]),
     ("report", &["model"]),
     ("plan", &["catalog", "inventory", "lint", "model", "report"]),
     ("lint", &["catalog", "config", "inventory", "model", "plan", "report"]),

@@ -72,6 +72,13 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
             let Some(verdict) = word(evidence, roles, core, file.component, kind, gpu, catalog) else { continue };
             let missing = found.entry(Key { verdict, component, kind }).or_default();
             missing.names.entry(need.name.clone()).or_insert_with(|| file.path.clone());
+            if let (true, Some(elf)) = (opened, &file.facts.elf) {
+                let rows = catalog.loading().opens_of(&file.path, elf);
+                if let Some(row) = rows.into_iter().find(|r| r.names(elf).contains(&need.name)) {
+                    missing.when.get_or_insert_with(|| row.when.clone());
+                    missing.because.insert(row.because());
+                }
+            }
         }
     }
     found.into_iter().filter_map(|(key, missing)| told(evidence, key, missing, catalog)).collect()
