@@ -2,7 +2,7 @@
 //!
 //! Memory for one file while it is read: up to 5 MiB of its front until the dynamic section has passed, then its
 //! tables (symbols 4 MiB at most, names 2.5 MiB, versions), and all along the bytes before the section table (1 MiB)
-//! and the strings that look like libraries and paths.
+//! and the strings that look like libraries and paths. Files whose tables were moved: 3 MiB for those.
 
 use std::collections::BTreeSet;
 
@@ -34,6 +34,12 @@ const NO_DEFAULT_DIRS: u64 = 0x800;
 
 /// Names of GPU libraries listed per file.
 const MAX_MENTIONS: usize = 256;
+
+/// Symbols that begin behind this offset are not read: the front of the largest library known is 20 MiB.
+const MAX_HEAD: u64 = 64 << 20;
+
+/// Bytes kept before a dynamic section that was moved.
+const MAX_MOVED: u64 = 3 << 20;
 
 /// Parts kept of a table of names that is not kept whole.
 const MAX_PARTS: usize = 64;
@@ -106,6 +112,9 @@ impl Tables {
         if let Some((at, size)) = dynamic {
             tables.keep.want(at, at.saturating_add(size.min(MAX_DYNAMIC)));
         }
+        if let Some((start, end)) = tables.moved_tables().filter(|_| tables.reads_symbols()) {
+            tables.keep.want(start, end);
+        }
         if let Some((at, size)) = tables.segment(program_header::PT_INTERP) {
             tables.keep.want(at, at.saturating_add(size.min(MAX_INTERPRETER)));
         }
@@ -116,7 +125,7 @@ impl Tables {
             None if count > 0 => vec![(0, u64::MAX)],
             None => Vec::new(),
         };
-        if ctx.container == Container::Big && ctx.le.is_little() && !tables.zones.is_empty() {
+        if tables.reads_symbols() && !tables.zones.is_empty() {
             tables.head = Some(Head::default());
         }
         let h = &tables.header;
@@ -154,11 +163,14 @@ impl Tables {
             let from = start.max(at);
             let to = end.min(at + chunk.len() as u64);
             if from < to {
-                let part = &chunk[(from - at) as usize..(to - at) as usize];
-                self.harvest.see(from, part);
-                if let Some(head) = &mut self.head {
-                    head.see(from, part, &mut self.picked);
-                }
+                self.harvest.see(from, &chunk[(from - at) as usize..(to - at) as usize], from == start);
+            }
+        }
+        if let (Some(head), Some((start, end))) = (&mut self.head, self.zones.first()) {
+            // Linkers put the tables into the first segment; what was moved is behind the dynamic section.
+            let (from, to) = (at.max(*start), (at + chunk.len() as u64).min(*end).min(MAX_HEAD));
+            if from < to {
+                head.see(from, &chunk[(from - at) as usize..(to - at) as usize], &mut self.picked);
             }
         }
         if self.head.is_some() && self.dynamic().is_some() {
@@ -180,6 +192,24 @@ impl Tables {
                 }
             }
         }
+    }
+
+    /// Symbols are read of 64-bit little-endian files only: no GPU library is of another kind.
+    fn reads_symbols(&self) -> bool {
+        self.ctx.container == Container::Big && self.ctx.le.is_little()
+    }
+
+    /// Tables that patchelf moved to the end of the file, together with the dynamic section and before it. They
+    /// have a segment of their own; where a linker puts the dynamic section, it is among what becomes read-only.
+    fn moved_tables(&self) -> Option<(u64, u64)> {
+        let (at, _) = self.segment(program_header::PT_DYNAMIC)?;
+        let holds = |p: &&ProgramHeader| at >= p.p_offset && at - p.p_offset < p.p_filesz;
+        let programs = self.programs.as_ref()?;
+        if programs.iter().filter(|p| p.p_type == program_header::PT_GNU_RELRO).any(|p| holds(&p)) {
+            return None;
+        }
+        let segment = programs.iter().filter(|p| p.p_type == program_header::PT_LOAD).skip(1).find(holds)?;
+        Some((segment.p_offset.max(at.saturating_sub(MAX_MOVED)), at))
     }
 
     fn segment(&self, kind: u32) -> Option<(u64, u64)> {
@@ -293,7 +323,7 @@ impl Tables {
         if unread > 0 {
             notes.push(format!("{unread} names of the dynamic section could not be read"));
         }
-        if self.ctx.container == Container::Big && self.ctx.le.is_little() {
+        if self.reads_symbols() {
             let soname = facts.soname.as_deref().unwrap_or_default();
             let is_vendors = vendor::is_library(file_name) || vendor::is_library(soname.as_bytes());
             let found = kept.linkage(is_vendors);
@@ -334,8 +364,10 @@ impl Tables {
         if let Some(head) = head {
             let strings = places.keeps_strings().then_some(places.strings);
             for (start, end) in places.tables().chain(strings) {
-                let known = head.parts(start, end).next().filter(|(at, _)| *at == start);
-                self.keep.want_rest(start, end, known.map(|(_, bytes)| bytes.to_vec()).unwrap_or_default());
+                if self.keep.get(start, end).is_none() {
+                    let known = head.parts(start, end).next().filter(|(at, _)| *at == start);
+                    self.keep.want_rest(start, end, known.map(|(_, bytes)| bytes.to_vec()).unwrap_or_default());
+                }
             }
             // What there is of a table of names with holes.
             let (start, end) = places.strings;

@@ -46,8 +46,9 @@ fn marks() -> &'static Marks {
 }
 
 impl Harvest {
-    /// Looks through a chunk at file offset `at`.
-    pub fn see(&mut self, at: u64, chunk: &[u8]) {
+    /// Looks through a chunk at file offset `at`; a string may begin with the chunk if that is where a segment
+    /// begins.
+    pub fn see(&mut self, at: u64, chunk: &[u8], begins: bool) {
         let mut done = 0;
         let mut from = 0;
         while let Some(hit) = marks().find(chunk, from) {
@@ -57,14 +58,17 @@ impl Harvest {
             if mark < done {
                 continue;
             }
-            let start = memchr::memrchr(0, &chunk[mark.saturating_sub(MAX_LENGTH)..mark])
-                .map(|i| i + 1 + mark.saturating_sub(MAX_LENGTH));
+            let look = mark.saturating_sub(MAX_LENGTH);
+            let start = memchr::memrchr(0, &chunk[look..mark]).map(|i| look + i + 1);
+            let start = start.or_else(|| (begins && look == 0).then_some(0));
             let end = memchr::memchr(0, &chunk[mark..chunk.len().min(mark + MAX_LENGTH)]).map(|i| mark + i);
             let (Some(start), Some(end)) = (start, end) else { continue };
             done = end;
-            let text = &chunk[start..end];
-            if text.iter().all(|b| (0x20..0x7f).contains(b)) {
-                self.add(at + start as u64, text, is_path);
+            // The first string of a section may stand right behind code.
+            let odd = chunk[start..end].iter().rposition(|b| !(0x20..0x7f).contains(b));
+            let start = odd.map_or(start, |i| start + i + 1);
+            if start <= mark {
+                self.add(at + start as u64, &chunk[start..end], is_path);
             }
         }
     }
@@ -136,15 +140,21 @@ mod tests {
     fn names_and_tails_of_names() {
         let table = b"\0_ZN3foo\0libc.so.6\0$ORIGIN/../lib:/opt/x\0/usr/lib\0xlibm.so\0nothing\0";
         let mut h = Harvest::default();
-        h.see(1000, table);
+        h.see(1000, table, false);
         let at = |needle: &[u8]| 1000 + memchr::memmem::find(table, needle).unwrap() as u64;
         assert_eq!(h.get(at(b"libc.so.6")), Some("libc.so.6"));
         assert_eq!(h.get(at(b"$ORIGIN")), Some("$ORIGIN/../lib:/opt/x"));
         assert_eq!(h.get(at(b"/usr/lib")), Some("/usr/lib"));
         assert_eq!(h.get(at(b"libm.so")), Some("libm.so"));
         assert_eq!(h.get(at(b"nothing")), None);
-        h.see(1000, table);
+        h.see(1000, table, false);
         assert_eq!(h.get(at(b"libc.so.6")), Some("libc.so.6"));
+        h.see(2000, b"\0code\xc3libcuda.so.1\0libx.so\xc3\0", false);
+        assert_eq!(h.get(2006), Some("libcuda.so.1"));
+        assert_eq!(h.get(2019), None);
+        h.see(3000, b"libcut.so\0", false);
+        h.see(4000, b"libnvcuvid.so.1\0", true);
+        assert_eq!((h.get(3000), h.get(4000)), (None, Some("libnvcuvid.so.1")));
     }
 
     #[test]

@@ -8,7 +8,7 @@
 use super::Harvest;
 
 /// Kept whole: the tables of most libraries, names and all.
-const WHOLE: u64 = 1 << 20;
+const WHOLE: u64 = 512 << 10;
 
 /// Most that is kept of one file, until its dynamic section has passed.
 const BUDGET: usize = 5 << 20;
@@ -22,7 +22,7 @@ const FRAGMENT: usize = 512;
 const AFTER: u8 = 2;
 
 /// Edges of text at which names are taken out of bytes that are not text.
-const MAX_EDGES: u16 = 256;
+const MAX_EDGES: u16 = 16;
 
 /// Steps by which memory grows.
 const STEP: usize = 128 << 10;
@@ -38,8 +38,8 @@ pub struct Head {
     /// Everything before has passed.
     next: u64,
     bytes: usize,
-    /// The last piece, where it was not kept: the start of a table may be its end.
-    before: Option<(u64, Vec<u8>)>,
+    /// Where the last piece that was not kept ends.
+    dropped: Option<u64>,
     /// Pages still to be kept behind a table.
     after: u8,
     /// The last piece was text.
@@ -60,8 +60,10 @@ impl Head {
             self.pick(at, chunk, (a, b), looks == Looks::Text, names);
             match looks {
                 Looks::Table => {
-                    if let Some((start, bytes)) = self.before.take() {
-                        self.keep(start, &bytes);
+                    // The table may have begun in the page before.
+                    let page = PAGE as usize;
+                    if self.dropped == Some(from) && a >= page {
+                        self.keep(from - PAGE, &chunk[a - page..a]);
                     }
                     self.keep(from, piece);
                     self.after = AFTER;
@@ -71,12 +73,7 @@ impl Head {
                     self.keep(from, piece);
                     self.after -= 1;
                 }
-                Looks::Text | Looks::Nothing => {
-                    let (start, bytes) = self.before.get_or_insert_default();
-                    *start = from;
-                    bytes.clear();
-                    bytes.extend_from_slice(piece);
-                }
+                Looks::Text | Looks::Nothing => self.dropped = Some(to),
             }
             from = to;
         }
@@ -155,7 +152,7 @@ fn text(piece: &[u8]) -> Option<bool> {
         if odd {
             return None;
         }
-        zeros += block.iter().map(|b| usize::from(*b == 0)).sum::<usize>();
+        zeros += usize::from(block.iter().map(|b| u8::from(*b == 0)).sum::<u8>());
     }
     if zeros == piece.len() {
         return Some(false);

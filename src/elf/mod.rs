@@ -7,13 +7,14 @@ mod keep;
 mod marks;
 mod places;
 mod symbols;
+#[cfg(test)]
+mod tests;
 mod vendor;
 
 pub use dynamic::{Section, Tables};
 pub use harvest::{Harvest, OVERLAP as OVERLAP_FOR_NAMES};
 pub use keep::Keep;
 pub use marks::Marks;
-pub use vendor::is_library as is_vendor_library;
 
 /// First bytes of any ELF file.
 pub const MAGIC: [u8; 4] = [0x7f, b'E', b'L', b'F'];

@@ -97,7 +97,8 @@ pub fn is_opened(text: &[u8]) -> bool {
     text.len() <= MAX_NAME
         && is_library(text)
         && stem(text).is_some_and(|(stem, version)| {
-            stem.iter().all(plain) && version.iter().all(|b| b.is_ascii_digit() || *b == b'.')
+            let numbers = version.iter().all(|b| b.is_ascii_digit() || *b == b'.');
+            stem.iter().all(plain) && numbers && version.last() != Some(&b'.')
         })
 }
 
@@ -175,7 +176,7 @@ mod tests {
         assert!(is_opened(b"libcudnn_ops_infer.so.8"));
         assert!(is_opened(b"libnvidia-encode.so.1"));
         assert!(!is_opened(b"libcudnn_%s.so.8"));
-        assert!(!is_opened(b"libcudart.so.%d"));
+        assert!(!is_opened(b"libcudart.so.%d") && !is_opened(b"libcudart.so."));
         assert!(!is_opened(b"libcublas.so.12 was not found"));
         assert!(!is_opened(b"libnvrtc.alt.so.12"), "no program opens it by that name");
     }
