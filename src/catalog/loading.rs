@@ -5,8 +5,8 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
 use super::components::Globs;
-use super::{CatalogError, Tables, Trust};
-use crate::model::{ElfFacts, ImagePath};
+use super::{CatalogError, Tables, Trust, names as package_names};
+use crate::model::{ElfFacts, ImagePath, Package};
 
 const FILE: &str = "loading.toml";
 
@@ -25,11 +25,28 @@ pub struct Lookup {
     /// Globs of the library names that it looks for.
     #[serde(default)]
     pub libraries: Vec<String>,
+    /// Globs of those that it loads before all others.
+    #[serde(default)]
+    pub first: Vec<String>,
+    /// The version of the package from which on it does.
+    first_since: Option<String>,
     #[serde(flatten)]
     trust: Trust,
 }
 
 impl Lookup {
+    /// Whether the version that is installed loads some libraries before all others.
+    pub fn loads_first(&self, packages: &[Package]) -> bool {
+        let Some(since) = self.first_since.as_deref().map(package_names::version) else {
+            return !self.first.is_empty();
+        };
+        let versions = packages
+            .iter()
+            .filter(|p| package_names::dist(&p.name) == self.package)
+            .filter_map(|p| p.version.as_deref());
+        versions.map(package_names::version).any(|v| v >= since)
+    }
+
     pub fn because(&self) -> String {
         self.trust.because(FILE, &self.name)
     }

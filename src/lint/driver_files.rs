@@ -72,7 +72,7 @@ pub fn stubs(evidence: &Evidence) -> Vec<Problem> {
     let asked = evidence.loads.iter().flat_map(|l| &l.needs).filter(|n| is_driver_name(&n.name));
     let mut seen = BTreeSet::new();
     let mut out = Vec::new();
-    for need in evidence.driver.iter().chain(asked) {
+    for need in evidence.driver.iter().filter(|n| n.name.ends_with(".1")).chain(asked) {
         let Outcome::Found { path, law } = &need.outcome else { continue };
         if !is_stub(path) || !seen.insert((path, need.name.as_str())) {
             continue;
@@ -134,7 +134,8 @@ pub fn baked(evidence: &Evidence, target: Option<&Target>) -> Option<Problem> {
     let driver = target.and_then(|t| t.driver.as_ref());
     // A bare branch may be that very release.
     let same = driver.is_some_and(|d| {
-        d.below.is_none() && (d.lowest == baked || (d.lowest.is_branch() && d.lowest.branch() == baked.branch()))
+        let one = !d.text.contains(['<', '>', '=', ',']);
+        one && (d.lowest == baked || (d.lowest.is_branch() && d.lowest.branch() == baked.branch()))
     });
     let owner = owners(evidence, &files);
     let more = if files.len() > 1 { format!(" and {} more files", files.len() - 1) } else { String::new() };

@@ -40,6 +40,15 @@ pub fn already(files: &Files<'_>, process: &Process, number: u32) -> Outcome {
     found(files, map.instance.file, law)
 }
 
+/// The same, where a framework may have loaded it.
+fn loaded(files: &Files<'_>, frameworks: &[String], process: &Process, number: u32) -> Outcome {
+    let map = &process.maps[number as usize];
+    match map.via {
+        Via::Framework(_) => found(files, map.instance.file, law(files, frameworks, map.via)),
+        _ => already(files, process, number),
+    }
+}
+
 pub fn outcome(
     files: &Files<'_>,
     frameworks: &[String],
@@ -52,7 +61,7 @@ pub fn outcome(
             let map = &process.maps[number as usize];
             found(files, map.instance.file, law(files, frameworks, map.via))
         }
-        To::Already(number) => already(files, process, number),
+        To::Already(number) => loaded(files, frameworks, process, number),
         To::Refused(id) => Outcome::Missing { ldconfig: None, refused: Some(search.refusal(id)) },
         To::Missing => MISSING,
     }
@@ -67,7 +76,7 @@ pub fn answer(
     answer: Result<u32, Answer>,
 ) -> Outcome {
     match answer {
-        Ok(number) => already(files, process, number),
+        Ok(number) => loaded(files, frameworks, process, number),
         Err(Answer::Found { file, via, .. }) => found(files, file, law(files, frameworks, via)),
         Err(Answer::Refused(id)) => Outcome::Missing { ldconfig: None, refused: Some(search.refusal(id)) },
         Err(Answer::Missing) => MISSING,

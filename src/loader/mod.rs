@@ -70,6 +70,8 @@ pub struct Lookup<'a> {
     pub dirs: &'a [String],
     /// The libraries that it takes from there, `libcublas.so.*`.
     pub libraries: &'a [String],
+    /// Those that it loads from there before all others, so that nothing else of their name is loaded later.
+    pub first: &'a [String],
 }
 
 /// Libraries that a file opens by name.

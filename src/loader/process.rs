@@ -1,6 +1,7 @@
 //! One process: a file, what it loads, what that loads, breadth first.
 
 use super::search::{Answer, ChainId, Instance, ListId, RefusalId, Search, Via};
+use super::sites::First;
 use super::system::Flavour;
 use super::table::{Files, Name};
 
@@ -100,6 +101,18 @@ impl Process {
                 let number = self.add(search.system.flavour, files, instance, first.chain, 0, via, Some(name));
                 self.maps[number as usize].chain = search.chain(instance, first.chain);
                 self.maps[number as usize].preloaded = true;
+            }
+        }
+    }
+
+    /// Loads what a framework loads before all others.
+    pub fn load_first(&mut self, search: &mut Search<'_>, files: &Files<'_>, first: &[First]) {
+        for one in first {
+            let Answer::Found { file, origin, via } = one.answer else { continue };
+            if self.by_name(search, files, one.name).is_none() && self.of_file(file).is_none() {
+                let instance = search.instance(file, origin);
+                let chain = search.chain(instance, ChainId::default());
+                self.add(search.system.flavour, files, instance, chain, 0, via, Some(one.name));
             }
         }
     }

@@ -12,7 +12,7 @@ use super::symbols::Checks;
 use super::system::{self, Flavour, System};
 use super::table::{Elf, Files, Name};
 use super::{Cache, Capture, DRIVER, Simulated, Subject, Told};
-use crate::model::{FileKind, Gap, GapEffect, LdCache, Loads, Need, Outcome};
+use crate::model::{FileKind, Gap, GapEffect, LdCache, Libc, Loads, Need, Outcome};
 
 /// Which loader a file gets: (machine, laws, the path by which it is asked for).
 type Key = (u16, Flavour, Option<String>);
@@ -87,6 +87,11 @@ pub(super) fn simulate_within(subject: &Subject<'_>, budget: &Budget) -> Simulat
         }
     } else if matches!(captured, Some(Capture::UnreadableCache)) {
         out.ld_cache = LdCache::Unreadable;
+    }
+    // A musl image may hold nothing but files that want glibc.
+    if out.libc.is_none() {
+        let musl = files.elfs().find(|(_, e)| e.path.file_name().starts_with(b"ld-musl-"));
+        out.libc = musl.map(|(_, e)| Libc::Musl { path: e.path.clone() });
     }
     if budget.is_spent() {
         out.gaps.push(Gap {
@@ -315,7 +320,14 @@ impl<'a> Run<'a> {
 
     fn start(&mut self, row: &Row) {
         let context = self.context(row);
-        self.process.start(&mut self.worlds[row.world].search, self.files, row.file, &context);
+        let (files, world) = (self.files, &mut self.worlds[row.world]);
+        let elf = files.elf(row.file).filter(|e| e.facts.interpreter.is_none());
+        let first = match elf {
+            Some(elf) => world.sites.first(&mut world.search, self.subject, files, elf.path, &context),
+            None => Vec::new(),
+        };
+        self.process.start(&mut world.search, files, row.file, &context);
+        self.process.load_first(&mut world.search, files, &first);
     }
 
     /// Everything that every file loads: what it opens by name, what its libraries ask of each other, and what

@@ -56,9 +56,18 @@ struct Known {
 /// A framework of a site, imported.
 struct Imported {
     number: u32,
+    /// What it loads before all others.
+    first: Vec<First>,
     package: ImagePath,
     dirs: Vec<DirId>,
     known: Known,
+}
+
+/// A library that a framework loads first: its name, and where it is found.
+#[derive(Debug, Clone, Copy)]
+pub struct First {
+    pub name: Name,
+    pub answer: Answer,
 }
 
 /// The processes that files of one loader may find themselves in. Run when first asked for.
@@ -70,6 +79,41 @@ pub struct Sites {
 }
 
 impl Sites {
+    /// What the frameworks beside a file load before anything that needs them.
+    pub fn first(
+        &mut self,
+        search: &mut Search<'_>,
+        subject: &super::Subject<'_>,
+        files: &Files<'_>,
+        path: &ImagePath,
+        context: &Context<'_>,
+    ) -> Vec<First> {
+        let lookups = subject.known.lookups();
+        if lookups.iter().all(|l| l.first.is_empty()) {
+            return Vec::new();
+        }
+        let imported = self.imported(search, subject, files, &lookups, path, context);
+        imported.map(|all| all.iter().flat_map(|i| i.first.iter().copied()).collect()).unwrap_or_default()
+    }
+
+    /// The frameworks of the site that a file lies in.
+    fn imported(
+        &mut self,
+        search: &mut Search<'_>,
+        subject: &super::Subject<'_>,
+        files: &Files<'_>,
+        lookups: &[Lookup<'_>],
+        path: &ImagePath,
+        context: &Context<'_>,
+    ) -> Option<&[Imported]> {
+        let site = site_of(path)?;
+        if !self.sites.contains_key(&site) {
+            let imported = import(&mut self.process, search, subject.tree, files, lookups, &site, context);
+            self.sites.insert(site.clone(), imported);
+        }
+        self.sites.get(&site).map(Vec::as_slice)
+    }
+
     /// Whether the program of the environment has loaded a name already.
     pub fn of_python(
         &mut self,
@@ -100,13 +144,8 @@ impl Sites {
         context: &Context<'_>,
         name: Name,
     ) -> Option<Outcome> {
-        let site = site_of(path)?;
         let lookups = subject.known.lookups();
-        if !self.sites.contains_key(&site) {
-            let imported = import(&mut self.process, search, subject.tree, files, &lookups, &site, context);
-            self.sites.insert(site.clone(), imported);
-        }
-        let imported = self.sites.get(&site)?;
+        let imported = self.imported(search, subject, files, &lookups, path, context)?;
         let own =
             |i: &&Imported| path.as_bytes().strip_prefix(i.package.as_bytes()).is_some_and(|r| r.starts_with(b"/"));
         let order = imported.iter().filter(own).chain(imported.iter().filter(|i| !own(i)));
@@ -162,10 +201,12 @@ fn import(
                 _ => None,
             })
             .collect();
+        let first = first(search, files, row, number, &dirs);
         let mut known_here = Known::default();
-        if let Some((&first, rest)) = roots.split_first() {
+        if let Some((&root, rest)) = roots.split_first() {
             let mut fall = |search: &mut Search<'_>, name: Name| look_up(search, files, row, number, &dirs, name);
-            process.start(search, files, first, context);
+            process.start(search, files, root, context);
+            process.load_first(search, files, &first);
             process.load_all(search, files, 0, &mut Some(&mut fall));
             for &root in rest {
                 let from = process.maps.len() as u32;
@@ -174,7 +215,7 @@ fn import(
             }
             known_here = known(process, search, files, &names);
         }
-        out.push(Imported { number, package: site.join(row.package), dirs, known: known_here });
+        out.push(Imported { number, first, package: site.join(row.package), dirs, known: known_here });
     }
     out
 }
@@ -193,6 +234,23 @@ fn look_up(
         return None;
     }
     dirs.iter().find_map(|dir| search.in_dir(*dir, name, number))
+}
+
+/// The libraries that a framework loads first, from its directories.
+fn first(search: &mut Search<'_>, files: &Files<'_>, row: &Lookup<'_>, number: u32, dirs: &[DirId]) -> Vec<First> {
+    let mut out = Vec::new();
+    if row.first.is_empty() {
+        return out;
+    }
+    for name in (0..files.names.len() as u32).map(Name) {
+        let text = files.names.text(name);
+        if row.first.iter().any(|l| glob::matches(l.as_bytes(), text.as_bytes()))
+            && let Some(answer) = dirs.iter().find_map(|dir| search.in_dir(*dir, name, number))
+        {
+            out.push(First { name, answer });
+        }
+    }
+    out
 }
 
 /// All names that a process has loaded something for.

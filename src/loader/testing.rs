@@ -296,7 +296,7 @@ impl Knowledge for Known {
         let [roots, dirs, libraries] = TEXT.get_or_init(|| {
             [owned(&["torch/lib/libtorch_python.so"]), owned(&["nvidia/*/lib"]), owned(&["libcu*.so.*"])]
         });
-        vec![Lookup { name: "torch", package: "torch", roots, dirs, libraries }]
+        vec![Lookup { name: "torch", package: "torch", roots, dirs, libraries, first: &[] }]
     }
 
     fn opens(&self, path: &ImagePath, _: &ElfFacts) -> Vec<Opens> {

@@ -94,7 +94,7 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         let why = "holds no program and no library: not a root file system (or an empty one)";
         gaps.push(Gap::image(why));
     }
-    let loading = loading::simulate(&tree, &files, &numbers, &image.config);
+    let loading = loading::simulate(&tree, &files, &numbers, &image.config, &inventory.packages);
     gaps.extend(loading.gaps);
     gaps.extend(inventory.gaps);
     gaps.sort();

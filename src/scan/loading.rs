@@ -7,7 +7,7 @@ use crate::catalog::Catalog;
 use crate::catalog::loading::{Loading, Need};
 use crate::image::overlay::{Seen, Steps, Tree};
 use crate::loader::{self, Capture, Knowledge, Lookup, Opens, Place, Simulated, Subject, Told};
-use crate::model::{ConfigFacts, ElfFacts, EvidenceFile, ImagePath};
+use crate::model::{ConfigFacts, ElfFacts, EvidenceFile, ImagePath, Package};
 
 /// Simulates it. `numbers`: the files' numbers in the tree, by their index; members of archives have none.
 pub fn simulate(
@@ -15,10 +15,11 @@ pub fn simulate(
     files: &[EvidenceFile],
     numbers: &[Option<u32>],
     config: &ConfigFacts,
+    packages: &[Package],
 ) -> Simulated {
     let index = numbers.iter().enumerate().filter_map(|(file, number)| Some(((*number)?, file))).collect();
     let merged = Merged { tree, index, steps: Steps::default() };
-    let known = Tables(Catalog::embedded().loading());
+    let known = Tables(Catalog::embedded().loading(), packages);
     loader::simulate(&Subject { files, config, tree: &merged, known: &known })
 }
 
@@ -61,9 +62,9 @@ impl loader::Tree for Merged<'_> {
 }
 
 /// The catalog's rows, for the loader.
-struct Tables(&'static Loading);
+struct Tables<'a>(&'static Loading, &'a [Package]);
 
-impl Knowledge for Tables {
+impl Knowledge for Tables<'_> {
     fn is_driver(&self, library: &str) -> bool {
         self.0.driver(library).is_some()
     }
@@ -76,6 +77,7 @@ impl Knowledge for Tables {
             roots: &row.roots,
             dirs: &row.dirs,
             libraries: &row.libraries,
+            first: if row.loads_first(self.1) { &row.first } else { &[] },
         })
         .collect()
     }

@@ -12,9 +12,10 @@ pub fn problems(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Vec<P
     let mut out = Vec::new();
     for row in catalog.libraries().cpu_builds() {
         let packages: Vec<&Package> = evidence.packages.iter().filter(|p| row.is_dist(&p.name)).collect();
-        let Some((package, why)) = packages.iter().find_map(|p| Some((*p, cpu_only(evidence, p)?))) else {
-            continue;
-        };
+        let reasons: Vec<(&Package, String)> =
+            packages.iter().filter_map(|p| Some((*p, cpu_only(evidence, p)?))).collect();
+        let Some((package, _)) = reasons.first() else { continue };
+        let why = reasons.iter().map(|r| r.1.as_str()).collect::<Vec<_>>().join("; ");
         let framework = |index: usize| {
             let c = &evidence.components[index];
             catalog.components().framework_of_package(c.manager, &c.name).map(|r| r.name.as_str())
@@ -23,9 +24,14 @@ pub fn problems(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Vec<P
         if (0..roles.len()).any(|i| roles[i] == Role::Core && framework(i) == Some(row.name.as_str())) {
             continue;
         }
-        let label = match &package.version {
-            Some(version) => format!("{} {}", escape(package.name.as_bytes()), escape(version.as_bytes())),
-            None => escape(package.name.as_bytes()),
+        let named = |c: &crate::model::Component| package_name(&c.name) == package_name(&package.name);
+        let component = evidence.components.iter().position(named);
+        let label = match (component, &package.version) {
+            (Some(_), _) => String::new(),
+            (None, Some(version)) => {
+                format!("{} {} is ", escape(package.name.as_bytes()), escape(version.as_bytes()))
+            }
+            (None, None) => format!("{} is ", escape(package.name.as_bytes())),
         };
         let verdict = if other.is_some() { Verdict::Ok } else { Verdict::Cpu };
         let beside = match other {
@@ -33,10 +39,9 @@ pub fn problems(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Vec<P
             None => String::new(),
         };
         let message = format!(
-            "{label} is a build without GPU support ({why}), in an image that {claim}{beside}: it runs on the CPU, \
+            "{label}a build without GPU support ({why}), in an image that {claim}{beside}: it runs on the CPU, \
              without an error"
         );
-        let named = |c: &crate::model::Component| package_name(&c.name) == package_name(&package.name);
         out.push(Problem {
             because: vec![row.because()],
             path: evidence
@@ -44,7 +49,7 @@ pub fn problems(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Vec<P
                 .iter()
                 .find(|c| c.kind == ClaimKind::CpuOnly && c.component == package.name)
                 .map(|c| c.said_by.clone()),
-            component: evidence.components.iter().position(named),
+            component,
             ..Problem::new("cpu-build-in-gpu-image", verdict, message, row.fix.clone())
         });
     }

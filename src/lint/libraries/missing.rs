@@ -56,7 +56,8 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
         for (need, opened) in needs.chain(loads.opens.iter().map(|n| (n, true))) {
             let Outcome::Missing { ldconfig, refused } = &need.outcome else { continue };
             let gpu = catalog.libraries().library(&need.name).is_some();
-            let kind = if ldconfig.is_some() {
+            let musl = matches!(evidence.libc, Some(Libc::Musl { .. }));
+            let kind = if ldconfig.is_some() && !musl {
                 Kind::StaleCache
             } else if refused.is_some() {
                 Kind::Refused
