@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::variants::Variant;
 use super::{CatalogError, Tables, Trust, names};
-use crate::model::{ImagePath, Manager};
+use crate::model::{Capability, ImagePath, Manager};
 
 pub(super) const FILE: &str = "components.toml";
 
@@ -98,21 +98,32 @@ pub struct Components {
     unions: Vec<Row>,
     idle: Vec<Row>,
     variants: Vec<Variant>,
+    floors: Vec<(Row, Capability)>,
+}
+
+#[derive(Deserialize)]
+struct RawFloor {
+    capability: Capability,
+    #[serde(flatten)]
+    row: RawRow,
 }
 
 impl Components {
     pub(crate) fn read(tables: &mut Tables) -> Result<Self, CatalogError> {
+        let typed = |raw: RawRow| {
+            Ok(Row {
+                dist_globs: Globs::new(FILE, &raw.name, &raw.dists, false)?,
+                package_globs: Globs::new(FILE, &raw.name, &raw.packages, false)?,
+                path_globs: Globs::new(FILE, &raw.name, &raw.paths, true)?,
+                name: raw.name,
+                dists: raw.dists,
+                trust: raw.trust,
+            })
+        };
+        let floors = tables.rows::<RawFloor>(FILE, "floor")?;
+        let floors = floors.into_iter().map(|f| Ok((typed(f.row)?, f.capability)));
+        let floors = floors.collect::<Result<_, CatalogError>>()?;
         let mut rows = |key| -> Result<Vec<Row>, CatalogError> {
-            let typed = |raw: RawRow| {
-                Ok(Row {
-                    dist_globs: Globs::new(FILE, &raw.name, &raw.dists, false)?,
-                    package_globs: Globs::new(FILE, &raw.name, &raw.packages, false)?,
-                    path_globs: Globs::new(FILE, &raw.name, &raw.paths, true)?,
-                    name: raw.name,
-                    dists: raw.dists,
-                    trust: raw.trust,
-                })
-            };
             tables.rows::<RawRow>(FILE, key)?.into_iter().map(typed).collect()
         };
         Ok(Self {
@@ -122,6 +133,7 @@ impl Components {
             unions: rows("union")?,
             idle: rows("idle")?,
             variants: Variant::read(tables)?,
+            floors,
         })
     }
 
@@ -161,6 +173,11 @@ impl Components {
     /// Files that a running image neither resolves nor imports.
     pub fn idle(&self, path: &ImagePath) -> Option<&Row> {
         self.idle.iter().find(|r| r.is_path(path))
+    }
+
+    /// Whether a library serves only newer GPUs than one of that capability, so that nothing calls it there.
+    pub fn is_below_floor(&self, path: &ImagePath, capability: Capability) -> bool {
+        self.floors.iter().any(|(row, floor)| capability < *floor && row.is_path(path))
     }
 
     pub fn variants(&self) -> &[Variant] {

@@ -195,6 +195,7 @@ fn component<'a>(
     let rows = catalog.components();
     let mut files: Vec<&EvidenceFile> =
         evidence.files.iter().filter(|f| f.component == Some(index) && super::roles::counts(f, catalog)).collect();
+    files.retain(|f| !rows.is_below_floor(&f.path, host.capability));
     let mut note = None;
     let mut cause = None;
     if let Some(row) = rows.variant_of(&component.name, component.version.as_deref()) {

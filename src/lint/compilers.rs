@@ -147,7 +147,7 @@ pub fn missing(evidence: &Evidence, catalog: &Catalog) -> Vec<Problem> {
         let what = lacking.join(", ");
         let message = format!(
             "{name}compiles at run time, and the image has no {}: \"{symptom}\"",
-            lacking.join(", no ").replace("no the ", "no ")
+            lacking.iter().map(|w| bare(w)).collect::<Vec<_>>().join(", no ")
         );
         out.push(Problem {
             because: vec![row.because()],
@@ -158,6 +158,11 @@ pub fn missing(evidence: &Evidence, catalog: &Catalog) -> Vec<Problem> {
         });
     }
     out
+}
+
+/// Without its article: "no C compiler".
+fn bare(what: &str) -> &str {
+    what.strip_prefix("a ").or(what.strip_prefix("the ")).unwrap_or(what)
 }
 
 #[cfg(test)]
