@@ -32,7 +32,7 @@ impl Image {
     fn dpkg(mut self, name: &str, version: &str, files: &[&str]) -> Self {
         let package = Package::new(Manager::Dpkg, name, Some(version.into()));
         let packages = vec![Listed { package, files: Files::default() }];
-        self.0.push((ImagePath::new("var/lib/dpkg/status"), Fact::Packages { packages }));
+        self.0.push((ImagePath::new("var/lib/dpkg/status"), Fact::Packages { packages, unread: 0 }));
         let path = ImagePath::new(format!("var/lib/dpkg/info/{name}:amd64.list"));
         self.0.push((path, Fact::DpkgFiles { package: name.into(), files: owned(files) }));
         self
