@@ -30,7 +30,7 @@ pub fn installed(body: &mut dyn Body) -> Result<Fact, String> {
         }
     }
     packages.extend(stanza.listed());
-    Ok(Fact::Packages { packages })
+    Ok(Fact::Packages { packages, unread: 0 })
 }
 
 #[derive(Default)]
@@ -63,7 +63,7 @@ mod tests {
                     R:ld-musl-x86_64.so.1\na:0:0:755\nZ:Q1OR21cpf2INrOZXtXeMnWdqhkld4=\nR:libc.musl-x86_64.so.1\n\n\
                     P:meta\nV:0.1\nD:musl>=1.2 so:libcuda.so.1 nvidia-driver>=1 !libnvidia-x\nF:\nR:top\n";
         let fact = installed(&mut Stream::new(Plain(text.as_bytes()), None)).unwrap();
-        let Fact::Packages { packages } = fact else { panic!("{fact:?}") };
+        let Fact::Packages { packages, .. } = fact else { panic!("{fact:?}") };
         let [musl, meta] = packages.as_slice() else { panic!("{packages:?}") };
         assert_eq!((musl.package.name.as_str(), musl.package.version.as_deref()), ("musl", Some("1.2.2-r3")));
         let mut hashes = [hash(b"lib/ld-musl-x86_64.so.1"), hash(b"lib/libc.musl-x86_64.so.1")];

@@ -20,7 +20,8 @@ pub fn record(prefix: &ImagePath, body: &mut dyn Body) -> Result<Fact, String> {
     let mut package = Package::new(Manager::Conda, name, token(version.as_bytes()));
     package.build = token(build.as_bytes());
     package.channel = token(short_channel(&channel, &subdir).as_bytes());
-    Ok(Fact::Packages { packages: vec![Listed { package, files: files.finish(0) }] })
+    let packages = vec![Listed { package, files: files.finish(0) }];
+    Ok(Fact::Packages { packages, unread: 0 })
 }
 
 /// `conda-forge` of `https://conda.anaconda.org/conda-forge/linux-64`: without host, platform, and the token that
@@ -132,7 +133,7 @@ mod tests {
     fn read(text: &str) -> Result<Listed, String> {
         let prefix = ImagePath::new("opt/conda");
         match record(&prefix, &mut Stream::new(Plain(text.as_bytes()), None))? {
-            Fact::Packages { mut packages } => Ok(packages.remove(0)),
+            Fact::Packages { mut packages, .. } => Ok(packages.remove(0)),
             other => panic!("{other:?}"),
         }
     }

@@ -35,7 +35,7 @@ pub fn status(body: &mut dyn Body) -> Result<Fact, String> {
     if packages.is_empty() && lines.overlong > 0 {
         return Err("its lines are too long".to_owned());
     }
-    Ok(Fact::Packages { packages })
+    Ok(Fact::Packages { packages, unread: 0 })
 }
 
 #[derive(Default)]
@@ -93,7 +93,7 @@ mod tests {
 
     fn read_status(text: &str) -> Vec<String> {
         let fact = status(&mut Stream::new(Plain(text.as_bytes()), None)).unwrap();
-        let Fact::Packages { packages } = fact else { panic!("{fact:?}") };
+        let Fact::Packages { packages, .. } = fact else { panic!("{fact:?}") };
         packages
             .iter()
             .map(|l| &l.package)
@@ -119,7 +119,7 @@ mod tests {
                     Depends: cuda-libraries-12-8 (>= 12.8.1), cuda-drivers (>= 570.124.06)\n\
                     Recommends: libcuda1 | libcuda-12.8-1\nSuggests: nvidia-smi\n\nPackage: b\nDepends: libc6\n";
         let fact = status(&mut Stream::new(Plain(text.as_bytes()), None)).unwrap();
-        let Fact::Packages { packages } = fact else { panic!("{fact:?}") };
+        let Fact::Packages { packages, .. } = fact else { panic!("{fact:?}") };
         assert_eq!(packages[0].package.wants_driver, ["cuda-drivers", "libcuda-12.8-1", "libcuda1"]);
         assert!(packages[1].package.wants_driver.is_empty());
     }

@@ -17,6 +17,7 @@ mod lines;
 mod names;
 mod pip;
 mod place;
+mod rpm;
 mod tags;
 mod toolkit;
 
@@ -46,6 +47,8 @@ pub enum Probe {
     DpkgList,
     /// `var/lib/dpkg/status.d/*.md5sums`: the lists of images without a package manager.
     DpkgSums,
+    /// `var/lib/rpm/rpmdb.sqlite` and the like.
+    Rpm(rpm::Source),
     /// `lib/apk/db/installed`.
     ApkInstalled,
     /// `conda-meta/*.json` of an environment.
@@ -70,6 +73,9 @@ pub enum Fact {
     /// A package manager's database, or a record of it.
     Packages {
         packages: Vec<Listed>,
+        /// Of which nothing could be read.
+        #[serde(default)]
+        unread: u64,
     },
     /// dpkg keeps the lists apart from its database.
     DpkgFiles {
@@ -164,7 +170,10 @@ pub fn wants(path: &ImagePath) -> Option<Probe> {
         _ if name.ends_with(b".json") && parent.rsplit(|&b| b == b'/').next() == Some(b"conda-meta") => {
             Some(Probe::CondaRecord)
         }
-        _ => built::wants(bytes).map(Probe::Built).or_else(|| toolkit::wants(bytes).map(Probe::Toolkit)),
+        _ => rpm::wants(parent, name)
+            .map(Probe::Rpm)
+            .or_else(|| built::wants(bytes).map(Probe::Built))
+            .or_else(|| toolkit::wants(bytes).map(Probe::Toolkit)),
     }
 }
 
@@ -177,6 +186,7 @@ pub fn read(probe: &Probe, path: &ImagePath, body: &mut dyn Body) -> Result<Opti
         Probe::DpkgStatus => dpkg::status(body),
         Probe::DpkgList => dpkg::list(path, body),
         Probe::DpkgSums => dpkg::sums(path, body),
+        Probe::Rpm(source) => return rpm::read(*source, body),
         Probe::ApkInstalled => apk::installed(body),
         Probe::CondaRecord => conda::record(&path.parent().parent(), body),
         Probe::Built(project) => built::read(*project, body),
@@ -211,6 +221,10 @@ mod tests {
         assert_eq!(probe("var/lib/dpkg/info/libc6:amd64.postinst"), None);
         assert_eq!(probe("opt/conda/conda-meta/zlib-1.3.1-h4bc722e_0.json"), Some(Probe::CondaRecord));
         assert_eq!(probe("opt/conda/conda-meta/history"), None);
+        assert_eq!(probe("var/lib/rpm/rpmdb.sqlite"), Some(Probe::Rpm(rpm::Source::Sqlite)));
+        assert_eq!(probe("usr/lib/sysimage/rpm/Packages.db"), Some(Probe::Rpm(rpm::Source::Ndb)));
+        assert_eq!(probe("var/lib/rpm/Packages"), Some(Probe::Rpm(rpm::Source::Berkeley)));
+        assert_eq!(probe("srv/repo/Packages"), None);
         assert_eq!(probe("lib/apk/db/installed"), Some(Probe::ApkInstalled));
         assert_eq!(probe("usr/lib/apk/db/installed"), Some(Probe::ApkInstalled));
         assert_eq!(probe("METADATA"), None);
@@ -219,12 +233,19 @@ mod tests {
 
     #[test]
     fn no_bytes_panic() {
-        let seeds: [&[u8]; 5] = [
+        let seeds: [&[u8]; 12] = [
             b"Metadata-Version: 2.4\nName: a-b\nVersion: 1.0\n\nbody\n",
             b"\"a,\"\"b\",sha256=x,1\r\n../../../bin/x,,\n/abs,,\n\n",
             b"Package: libc6\nStatus: install ok installed\nVersion: 2.36\n\nPackage: x\n",
             b"/.\n/usr\n/usr/lib/libx.so\n",
             b"__version__ = '2.7.0+cu126'\ncuda: Optional[str] = '12.6'\n",
+            b"C:Q1x=\nP:musl\nV:1.2-r3\nD:so:x !y nvidia-driver>=1\nF:lib\nR:ld.so\na:0:0:755\n\nP:b\n",
+            b"{\"name\": \"pytorch\", \"version\": \"2.1\", \"build\": \"cuda118_0\", \"files\": [\"lib/x.so\", \"a\"]}",
+            b"{\"cuda\": {\"version\": \"12.8.1\"}, \"version\": {\"cuda\": 1208, \"hip\": null}}",
+            b"CUDA Version 11.0.228\n",
+            b"#define CUDA_VERSION 12090\n#define CUDNN_MAJOR 9\n  #define CUDNN_MINOR 28\n",
+            b"build_info = dict([('cuda_version', '12.5'), (\"is_cuda_build\", True), ('is_rocm_build', False)])\n",
+            b"RpmP\0\0\0\0\x01\0\0\0\x01\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0Slot\x01\0\0\0\x01\0\0\0\x02\0\0\0",
         ];
         let probes = [
             Probe::PythonMetadata,
@@ -232,6 +253,12 @@ mod tests {
             Probe::DpkgStatus,
             Probe::DpkgList,
             Probe::DpkgSums,
+            Probe::ApkInstalled,
+            Probe::CondaRecord,
+            Probe::Rpm(rpm::Source::Sqlite),
+            Probe::Rpm(rpm::Source::SqliteLog),
+            Probe::Rpm(rpm::Source::Ndb),
+            Probe::Rpm(rpm::Source::Berkeley),
             Probe::Built(built::Project::Torch),
             Probe::Built(built::Project::Tensorflow),
             Probe::Built(built::Project::Onnxruntime),

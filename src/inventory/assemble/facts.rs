@@ -95,7 +95,13 @@ impl<'a> Facts<'a> {
                     }
                     out.told_in_part(path, files);
                 }
-                Fact::Packages { packages } => out.packages(path, packages),
+                Fact::Packages { packages, unread } => {
+                    out.packages(path, packages);
+                    if *unread > 0 {
+                        out.gaps
+                            .push(Gap::note(path.clone(), format!("{unread} of its packages could not be read")));
+                    }
+                }
                 Fact::DpkgFiles { package, files } => {
                     out.dpkg_files.push((package, files));
                     out.told_in_part(path, files);

@@ -32,10 +32,24 @@ impl Image {
     fn dpkg(mut self, name: &str, version: &str, files: &[&str]) -> Self {
         let package = Package::new(Manager::Dpkg, name, Some(version.into()));
         let packages = vec![Listed { package, files: Files::default() }];
-        self.0.push((ImagePath::new("var/lib/dpkg/status"), Fact::Packages { packages }));
+        self.0.push((ImagePath::new("var/lib/dpkg/status"), Fact::Packages { packages, unread: 0 }));
         let path = ImagePath::new(format!("var/lib/dpkg/info/{name}:amd64.list"));
         self.0.push((path, Fact::DpkgFiles { package: name.into(), files: owned(files) }));
         self
+    }
+
+    fn package(mut self, db: &str, manager: Manager, name: &str, files: &[&str]) -> Self {
+        let package = Package::new(manager, name, Some("1".into()));
+        let packages = vec![Listed { package, files: owned(files) }];
+        self.0.push((ImagePath::new(db), Fact::Packages { packages, unread: 0 }));
+        self
+    }
+
+    fn conda(self, prefix: &str, name: &str, files: &[&str]) -> Self {
+        let db = format!("{prefix}/conda-meta/{name}-1-0.json");
+        let files: Vec<String> = files.iter().map(|f| format!("{prefix}/{f}")).collect();
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        self.package(&db, Manager::Conda, name, &files)
     }
 
     fn assemble(&self, files: &[&str], naming: &dyn Naming) -> Inventory {
@@ -258,6 +272,49 @@ fn of_two_versions_in_one_place_the_newer_owns_the_folder() {
 }
 
 #[test]
+fn conda_owns_what_no_distribution_does() {
+    let site = "opt/conda/lib/python3.11/site-packages";
+    let (lib, record) = ("lib/python3.11/site-packages/torch/lib/libtorch_python.so", "torch-2.5.1.dist-info");
+    let image = Image::default()
+        .conda("opt/conda", "libtorch", &["lib/libtorch_cuda.so"])
+        .conda("opt/conda", "pytorch", &[lib, "lib/python3.11/site-packages/alone/_C.so"])
+        .conda("opt/env", "libtorch", &["lib/libtorch_cuda.so"])
+        .dpkg("odd", "1", &["/opt/env/lib/libtorch_cuda.so"]);
+    let torch = format!("{site}/torch/lib/libtorch_python.so");
+    let alone = format!("{site}/alone/_C.so");
+    let files = ["opt/conda/lib/libtorch_cuda.so", "opt/env/lib/libtorch_cuda.so", &torch, &alone];
+    let conda = ["libtorch 1 Conda @opt/conda", "libtorch 1 Conda @opt/env"];
+    let by_conda = "pytorch 1 Conda @opt/conda";
+    assert_eq!(owners(&image.assemble(&files, &NoNaming)), [conda[0], conda[1], by_conda, by_conda]);
+    // Where the distribution is known, it is the owner, with a RECORD or without.
+    let by_pip = format!("torch 2.5.1 Pip @{site}");
+    let image = image.python(&format!("{site}/{record}"), "torch", "2.5.1");
+    let inventory = image.assemble(&files, &NoNaming);
+    assert_eq!(owners(&inventory), [conda[0], conda[1], &by_pip, by_conda]);
+    let names: Vec<String> = inventory.packages.iter().map(|p| format!("{:?} {}", p.manager, p.name)).collect();
+    assert_eq!(names, ["Pip torch", "Dpkg odd", "Conda libtorch", "Conda pytorch"]);
+    let recorded = image.record(&format!("{site}/{record}"), &[&torch]).assemble(&files, &NoNaming);
+    assert_eq!(owners(&recorded)[2], by_pip);
+}
+
+#[test]
+fn system_packages_own_their_files_wherever_usr_is() {
+    let image = Image::default()
+        .package("var/lib/rpm/rpmdb.sqlite", Manager::Rpm, "glibc", &["lib64/libc.so.6"])
+        .package("lib/apk/db/installed", Manager::Apk, "zlib", &["lib/libz.so.1", "lib64/libc.so.6"]);
+    let inventory = image.assemble(&["usr/lib64/libc.so.6", "lib/libz.so.1", "usr/lib/libz.so.1"], &NoNaming);
+    assert_eq!(owners(&inventory), ["glibc 1 Rpm @usr/lib64", "zlib 1 Apk @", "zlib 1 Apk @"]);
+}
+
+#[test]
+fn packages_that_could_not_be_read_are_told() {
+    let fact = Fact::Packages { packages: vec![], unread: 2 };
+    let path = ImagePath::new("var/lib/rpm/rpmdb.sqlite");
+    let inventory = super::assemble(&[(path.clone(), &fact)], &[], &NoNaming);
+    assert_eq!(inventory.gaps, [Gap::note(path, "2 of its packages could not be read")]);
+}
+
+#[test]
 fn file_lists_read_in_part_are_told() {
     let files = Files { hashes: vec![], skipped: 3 };
     let path = ImagePath::new(format!("{SITE}/x-1.dist-info/RECORD"));
@@ -268,7 +325,7 @@ fn file_lists_read_in_part_are_told() {
 
 #[test]
 fn facts_survive_storage() {
-    let image = Image::default().torch(SITE, "2.7.0", "12.6").dpkg("a", "1", &["/b"]);
+    let image = Image::default().torch(SITE, "2.7.0", "12.6").dpkg("a", "1", &["/b"]).conda("c", "d", &["e"]);
     for (_, fact) in &image.0 {
         let text = serde_json::to_string(fact).unwrap();
         assert_eq!(&serde_json::from_str::<Fact>(&text).unwrap(), fact);

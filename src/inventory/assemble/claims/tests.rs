@@ -21,7 +21,7 @@ fn built(file: &str, import: &str, kind: ClaimKind, value: &str) -> (String, Fac
 fn conda(name: &str, version: &str, build: &str) -> (String, Fact) {
     let package = Package { build: Some(build.into()), ..Package::new(Manager::Conda, name, Some(version.into())) };
     let packages = vec![Listed { package, files: Files::default() }];
-    (format!("opt/conda/conda-meta/{name}-{version}-{build}.json"), Fact::Packages { packages })
+    (format!("opt/conda/conda-meta/{name}-{version}-{build}.json"), Fact::Packages { packages, unread: 0 })
 }
 
 fn shown(rows: &[(String, Fact)]) -> Vec<String> {
