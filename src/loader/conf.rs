@@ -55,7 +55,8 @@ fn follow(
     left: &mut usize,
     gaps: &mut Vec<Gap>,
 ) {
-    if *left == 0 || !open.insert(path.to_vec()) {
+    let key = ImagePath::new(path).as_bytes().to_vec();
+    if *left == 0 || !open.insert(key.clone()) {
         return;
     }
     *left -= 1;
@@ -85,7 +86,7 @@ fn follow(
         }
         _ => {}
     }
-    open.remove(path);
+    open.remove(&key);
 }
 
 /// The names in LD_PRELOAD or `ld.so.preload`.

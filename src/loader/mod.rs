@@ -36,6 +36,8 @@ pub enum Place {
     File(usize),
     /// Anything else that can be opened; the number is the tree's own.
     Other(u32),
+    /// Something stands there and leads nowhere: links in a circle, or below what is no directory.
+    Barred,
 }
 
 /// The merged tree of an image.

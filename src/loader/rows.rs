@@ -425,7 +425,11 @@ impl<'a> Run<'a> {
         if self.subject.known.is_driver(text.rsplit('/').next().unwrap_or_default()) {
             return Outcome::Driver;
         }
-        let ldconfig = self.worlds[row.world].view.get(text).map(|f| self.files.path(f).clone());
+        let world = &self.worlds[row.world];
+        // What the cache has already, or the file does not want of there, no ldconfig cures.
+        let strict = self.files.elf(row.file).is_some_and(|e| e.facts.no_default_dirs);
+        let curable = !strict && !world.search.is_cached(text);
+        let ldconfig = world.view.get(text).filter(|_| curable).map(|f| self.files.path(f).clone());
         Outcome::Missing { ldconfig, refused: None }
     }
 }

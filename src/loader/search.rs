@@ -105,7 +105,12 @@ enum Hit {
     None,
     File(u32),
     Refused(RefusalId),
+    /// An error other than "not there": the search goes no further along its list.
+    Barred,
 }
+
+/// What looking for a name in a directory gave; the error: what stands there cannot be taken, and why.
+type Looked = Result<Hit, (ImagePath, String)>;
 
 pub struct Search<'a> {
     pub system: System,
@@ -336,6 +341,9 @@ impl<'a> Search<'a> {
                 Hit::None => {}
                 Hit::File(file) => return Some(Answer::Found { file, origin: dir, via }),
                 Hit::Refused(id) => return Some(Answer::Refused(id)),
+                // glibc goes on with the next law, musl gives up.
+                Hit::Barred if self.system.flavour == Flavour::Musl => return Some(Answer::Missing),
+                Hit::Barred => return None,
             }
         }
         None
@@ -345,7 +353,7 @@ impl<'a> Search<'a> {
     pub fn in_dir(&mut self, dir: DirId, name: Name, framework: u32) -> Option<Answer> {
         match self.hit(dir, name) {
             Hit::File(file) => Some(Answer::Found { file, origin: dir, via: Via::Framework(framework) }),
-            Hit::None | Hit::Refused(_) => None,
+            Hit::None | Hit::Refused(_) | Hit::Barred => None,
         }
     }
 
@@ -382,8 +390,8 @@ impl<'a> Search<'a> {
         let parent = parent.strip_prefix(b"/").unwrap_or(parent);
         let dir = self.dir(parent);
         match self.look(dir, last) {
-            Ok(None) => None,
-            Ok(Some(file)) => Some(Answer::Found { file, origin: dir, via }),
+            Ok(Hit::File(file)) => Some(Answer::Found { file, origin: dir, via }),
+            Ok(_) => None,
             Err((place, why)) => {
                 self.refusals.push((place, why));
                 Some(Answer::Refused(RefusalId(self.refusals.len() as u32 - 1)))
@@ -396,8 +404,7 @@ impl<'a> Search<'a> {
             return *hit;
         }
         let hit = match self.look(dir, self.files.names.text(name).as_bytes()) {
-            Ok(None) => Hit::None,
-            Ok(Some(file)) => Hit::File(file),
+            Ok(hit) => hit,
             Err(refusal) => {
                 let next = RefusalId(self.refusals.len() as u32);
                 let id = *self.refused.entry((dir, name)).or_insert(next);
@@ -413,35 +420,41 @@ impl<'a> Search<'a> {
         hit
     }
 
-    fn look(&self, dir: DirId, name: &[u8]) -> Result<Option<u32>, (ImagePath, String)> {
-        let Some(number) = self.dirs[dir.0 as usize].1 else { return Ok(None) };
+    fn look(&self, dir: DirId, name: &[u8]) -> Looked {
+        let Some(number) = self.dirs[dir.0 as usize].1 else { return Ok(Hit::None) };
         if name.is_empty() || !self.budget.spend(1) {
-            return Ok(None);
+            return Ok(Hit::None);
         }
         match self.tree.look(number, name) {
-            None => Ok(None),
+            None => Ok(Hit::None),
+            Some(Place::Barred) => Ok(Hit::Barred),
             Some(Place::Dir(dir)) => Err((self.tree.path(dir), "is a directory".to_owned())),
             Some(Place::Other(other)) => Err((self.tree.path(other), "is not an ELF file".to_owned())),
             Some(Place::File(file)) => self.fits(file as u32),
         }
     }
 
-    /// Whether a file that stands in the way is taken: `None`, it is passed over.
-    fn fits(&self, file: u32) -> Result<Option<u32>, (ImagePath, String)> {
+    /// Whether a file is taken, or passed over.
+    fn fits(&self, file: u32) -> Looked {
         let refuse = |why: &str| Err((self.files.path(file).clone(), why.to_owned()));
-        let Some(whole) = self.files.all.get(file as usize) else { return Ok(None) };
+        let Some(whole) = self.files.all.get(file as usize) else { return Ok(Hit::None) };
         match (whole.facts.kind, whole.facts.elf.as_ref()) {
-            (FileKind::Cubin, _) => Ok(None),
+            (FileKind::Cubin, _) => Ok(Hit::None),
             (_, Some(elf)) if elf.machine != self.system.machine => match self.system.flavour {
-                Flavour::Glibc => Ok(None),
+                Flavour::Glibc => Ok(Hit::None),
                 // musl does not look at the machine and maps whatever it finds.
                 Flavour::Musl => refuse("is for another processor"),
             },
-            (FileKind::SharedObject | FileKind::Executable, Some(_)) => Ok(Some(file)),
+            (FileKind::SharedObject | FileKind::Executable, Some(_)) => Ok(Hit::File(file)),
             (FileKind::Object, _) => refuse("is an object file, not a shared library"),
             (FileKind::BrokenElf, _) => refuse("is a damaged ELF file"),
             _ => refuse("is not an ELF file"),
         }
+    }
+
+    /// Whether `ld.so.cache` has an entry of that name for this machine.
+    pub fn is_cached(&self, name: &str) -> bool {
+        self.cached.contains_key(name)
     }
 
     /// Takes steps of the image's; false: there are none left.

@@ -208,24 +208,28 @@ impl Memory {
         }
     }
 
-    fn walk(&self, from: u32, path: &[u8], hops: usize) -> Option<u32> {
+    /// `Err`: a circle, or below a file.
+    fn walk(&self, from: u32, path: &[u8], hops: usize) -> Result<Option<u32>, ()> {
         let mut at = if path.starts_with(b"/") { 0 } else { from };
         for part in path.split(|&b| b == b'/') {
-            let Entry::Dir(_, parent) = &self.entries[at as usize] else { return None };
+            let Entry::Dir(_, parent) = &self.entries[at as usize] else { return Err(()) };
             at = match part {
                 b"" | b"." => at,
                 b".." => *parent,
                 name => {
-                    let next = self.child(at, name)?;
+                    let Some(next) = self.child(at, name) else { return Ok(None) };
                     match &self.entries[next as usize] {
-                        Entry::Link(to) if hops < 40 => self.walk(at, to, hops + 1)?,
-                        Entry::Link(_) => return None,
+                        Entry::Link(to) if hops < 40 => match self.walk(at, to, hops + 1)? {
+                            Some(id) => id,
+                            None => return Ok(None),
+                        },
+                        Entry::Link(_) => return Err(()),
                         _ => next,
                     }
                 }
             };
         }
-        Some(at)
+        Ok(Some(at))
     }
 }
 
@@ -235,7 +239,8 @@ impl Tree for Memory {
     }
 
     fn look(&self, from: u32, path: &[u8]) -> Option<Place> {
-        let id = self.walk(from, path, 0)?;
+        let Ok(id) = self.walk(from, path, 0) else { return Some(Place::Barred) };
+        let id = id?;
         Some(match &self.entries[id as usize] {
             Entry::Dir(..) => Place::Dir(id),
             Entry::File(file) => Place::File(*file),
@@ -272,7 +277,7 @@ impl Tree for Memory {
     }
 
     fn captured(&self, path: &[u8]) -> Option<&Capture> {
-        match &self.entries[self.walk(0, path, 0)? as usize] {
+        match &self.entries[self.walk(0, path, 0).ok()?? as usize] {
             Entry::Other(capture) => capture.as_ref(),
             _ => None,
         }

@@ -132,7 +132,8 @@ fn files_in_the_way() {
     image.damaged("a/libd.so").lib("b/libd.so", elf(&[]));
     image.text("a/libdir.so/x").lib("b/libdir.so", elf(&[]));
     image.link("a/libl.so", "nowhere").lib("b/libl.so", elf(&[]));
-    let needs = ["libm1.so", "libt.so", "libd.so", "libdir.so", "libl.so"];
+    image.link("a/libo.so", "libo.so").lib("b/libo.so", elf(&[])).lib(&format!("{LIB}/libo.so"), elf(&[]));
+    let needs = ["libm1.so", "libt.so", "libd.so", "libdir.so", "libl.so", "libo.so"];
     image.program("p", runpath("/a:/b", elf(&needs)));
     let ran = image.run();
     assert_eq!(
@@ -143,6 +144,8 @@ fn files_in_the_way() {
             "libd.so: refused: a/libd.so is a damaged ELF file",
             "libdir.so: refused: a/libdir.so is a directory",
             "libl.so: b/libl.so (RUNPATH)",
+            // A circle of links ends the search of the list, not of the laws.
+            "libo.so: usr/lib/x86_64-linux-gnu/libo.so (default directory)",
         ]
     );
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::probe::Payload;
 use crate::catalog::Catalog;
 use crate::catalog::loading::{Loading, Need};
-use crate::image::overlay::{Seen, Steps, Tree};
+use crate::image::overlay::{Seen, Steps, Tree, Unresolved};
 use crate::loader::{self, Capture, Knowledge, Lookup, Opens, Place, Simulated, Subject, Told};
 use crate::model::{ConfigFacts, ElfFacts, EvidenceFile, ImagePath, Package};
 
@@ -36,7 +36,11 @@ impl loader::Tree for Merged<'_> {
     }
 
     fn look(&self, from: u32, path: &[u8]) -> Option<Place> {
-        let number = self.tree.seek(from, path, &self.steps)?;
+        let number = match self.tree.seek(from, path, &self.steps) {
+            Ok(number) => number,
+            Err(Unresolved::Missing) => return None,
+            Err(Unresolved::Loop | Unresolved::NotADirectory | Unresolved::TooDeep) => return Some(Place::Barred),
+        };
         match self.tree.seen(number)? {
             Seen::Dir => Some(Place::Dir(number)),
             Seen::File(_) => Some(self.index.get(&number).map_or(Place::Other(number), |f| Place::File(*f))),
@@ -53,7 +57,7 @@ impl loader::Tree for Merged<'_> {
     }
 
     fn captured(&self, path: &[u8]) -> Option<&Capture> {
-        let number = self.tree.seek(self.tree.root(), path, &self.steps)?;
+        let number = self.tree.seek(self.tree.root(), path, &self.steps).ok()?;
         match self.tree.seen(number)? {
             Seen::File(payload) => payload.as_ref()?.loading.as_deref(),
             Seen::Dir | Seen::Special => None,

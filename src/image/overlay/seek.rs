@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use super::{Id, MAX_DEPTH, MAX_HOPS, MAX_STEPS, MAX_TARGET, Node, ROOT, Tree};
+use super::{Id, MAX_DEPTH, MAX_HOPS, MAX_STEPS, MAX_TARGET, Node, ROOT, Tree, Unresolved};
 use crate::model::ImagePath;
 
 /// Path components looked up so far; see [`MAX_STEPS`].
@@ -25,18 +25,20 @@ impl<T: Clone> Tree<T> {
 
     /// Follows raw bytes of a path as the kernel does: `..` from where a link has led, nothing behind what does
     /// not exist. A leading slash starts at the root, anything else in the directory `from`.
-    pub fn seek(&self, from: u32, path: &[u8], steps: &Steps) -> Option<u32> {
+    pub fn seek(&self, from: u32, path: &[u8], steps: &Steps) -> Result<u32, Unresolved> {
         let mut at: Id = if path.starts_with(b"/") { ROOT } else { from };
         // What is still to be walked, last first.
         let mut todo: Vec<&[u8]> = path.rsplit(|&b| b == b'/').collect();
         let mut hops = 0;
         while let Some(name) = todo.pop() {
             steps.0.set(steps.0.get() + 1);
-            if steps.0.get() > MAX_STEPS || todo.len() > 2 * MAX_DEPTH {
-                return None;
+            if todo.len() > 2 * MAX_DEPTH {
+                return Err(Unresolved::TooDeep);
             }
-            let slot = self.slots.get(at as usize)?;
-            let Node::Dir(children) = &slot.node else { return None };
+            let Some(slot) = self.slots.get(at as usize).filter(|_| steps.0.get() <= MAX_STEPS) else {
+                return Err(Unresolved::Missing);
+            };
+            let Node::Dir(children) = &slot.node else { return Err(Unresolved::NotADirectory) };
             match name {
                 b"" | b"." => continue,
                 b".." => {
@@ -45,23 +47,25 @@ impl<T: Clone> Tree<T> {
                 }
                 _ => {}
             }
-            let next = *children.get(name)?;
-            match &self.slots.get(next as usize)?.node {
+            let Some(&next) = children.get(name) else { return Err(Unresolved::Missing) };
+            match &self.slots[next as usize].node {
                 Node::Symlink(to) => {
                     hops += 1;
                     if hops > MAX_HOPS || to.len() > MAX_TARGET {
-                        return None;
+                        return Err(Unresolved::Loop);
                     }
                     if to.starts_with(b"/") {
                         at = ROOT;
                     }
                     todo.extend(to.rsplit(|&b| b == b'/'));
                 }
-                Node::File(_) | Node::Special if todo.iter().any(|n| !n.is_empty()) => return None,
+                Node::File(_) | Node::Special if todo.iter().any(|n| !n.is_empty()) => {
+                    return Err(Unresolved::NotADirectory);
+                }
                 _ => at = next,
             }
         }
-        Some(at)
+        Ok(at)
     }
 
     pub fn seen(&self, number: u32) -> Option<Seen<'_, T>> {
@@ -117,7 +121,7 @@ mod tests {
     fn paths_are_followed_as_the_kernel_does() {
         let tree = tree();
         let at = |path: &str| {
-            let id = tree.seek(tree.root(), path.as_bytes(), &Steps::default())?;
+            let id = tree.seek(tree.root(), path.as_bytes(), &Steps::default()).ok()?;
             Some(tree.path_of(id).to_string())
         };
         assert_eq!(at("/opt/link/libx.so.1").as_deref(), Some("data/real/libx.so.1.2"));
@@ -128,6 +132,8 @@ mod tests {
         for nowhere in ["opt/none/../lib", "opt/loop", "opt/dangling", "opt/lib/libz.so/..", "data/lib/libz.so/x"] {
             assert_eq!(at(nowhere), None, "{nowhere}");
         }
+        let loops = tree.seek(tree.root(), b"opt/loop", &Steps::default());
+        assert_eq!(loops, Err(Unresolved::Loop));
         let dir = tree.seek(tree.root(), b"opt", &Steps::default()).unwrap();
         assert_eq!(tree.seen(dir), Some(Seen::Dir));
         let names: Vec<(&[u8], bool)> = tree.list(dir).collect();
@@ -139,6 +145,6 @@ mod tests {
     fn steps_are_bounded() {
         let tree = tree();
         let steps = Steps(Cell::new(MAX_STEPS));
-        assert_eq!(tree.seek(tree.root(), b"opt", &steps), None);
+        assert_eq!(tree.seek(tree.root(), b"opt", &steps), Err(Unresolved::Missing));
     }
 }
