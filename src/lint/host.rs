@@ -131,8 +131,8 @@ pub fn required_major(
     for case in components.iter().filter(|c| c.role == Role::Core) {
         let component = &evidence.components[case.index];
         let label = words::component(component);
-        if let Some(cuda) = evidence.cuda_of(&component.name) {
-            found.entry(cuda.major).or_insert_with(|| (format!("{label} (built for CUDA {cuda})"), None));
+        if let Some((cuda, claim)) = evidence.cuda_claim(&component.name) {
+            found.entry(cuda.major).or_insert_with(|| (format!("{label} (built for CUDA {})", claim.value), None));
         }
         for file in &case.files {
             for needed in file.file.facts.elf.iter().flat_map(|e| &e.needed) {

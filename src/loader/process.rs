@@ -20,6 +20,12 @@ pub struct Map {
     pub is_loader: bool,
 }
 
+impl Map {
+    fn new(instance: Instance, chain: ChainId, by: u32, via: Via) -> Self {
+        Self { instance, chain, by, via, preloaded: false, is_loader: false }
+    }
+}
+
 /// What became of a need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum To {
@@ -83,7 +89,7 @@ impl Process {
         if let Some(loader) = search.system.loader.filter(|l| *l != root) {
             let home = search.home(loader);
             let instance = search.instance(loader, home);
-            let number = self.add(search.system.flavour, files, instance, ChainId::default(), 0, Via::Path, None);
+            let number = self.add(search, files, Map::new(instance, ChainId::default(), 0, Via::Path), None);
             self.maps[number as usize].is_loader = true;
             let asked = search.system.interpreter.as_ref().and_then(|i| files.names.find(i));
             if let Some(name) = asked {
@@ -98,7 +104,7 @@ impl Process {
                 && self.of_file(file).is_none()
             {
                 let instance = search.instance(file, origin);
-                let number = self.add(search.system.flavour, files, instance, first.chain, 0, via, Some(name));
+                let number = self.add(search, files, Map::new(instance, first.chain, 0, via), Some(name));
                 self.maps[number as usize].chain = search.chain(instance, first.chain);
                 self.maps[number as usize].preloaded = true;
             }
@@ -112,7 +118,7 @@ impl Process {
             if self.by_name(search, files, one.name).is_none() && self.of_file(file).is_none() {
                 let instance = search.instance(file, origin);
                 let chain = search.chain(instance, ChainId::default());
-                self.add(search.system.flavour, files, instance, chain, 0, via, Some(one.name));
+                self.add(search, files, Map::new(instance, chain, 0, via), Some(one.name));
             }
         }
     }
@@ -126,7 +132,7 @@ impl Process {
         let instance = search.instance(root, home);
         let chain = search.chain(instance, base);
         let number = self.maps.len() as u32;
-        self.add(search.system.flavour, files, instance, chain, number, Via::Path, None);
+        self.add(search, files, Map::new(instance, chain, number, Via::Path), None);
     }
 
     /// Loads what one map needs.
@@ -148,7 +154,7 @@ impl Process {
                 Err(Answer::Found { file, origin, via }) => {
                     let instance = search.instance(file, origin);
                     let chain = search.chain(instance, map.chain);
-                    To::Fresh(self.add(search.system.flavour, files, instance, chain, from, via, Some(name)))
+                    To::Fresh(self.add(search, files, Map::new(instance, chain, from, via), Some(name)))
                 }
             };
             self.edges.push(Edge { from, need: need as u32, to });
@@ -225,18 +231,11 @@ impl Process {
         }
     }
 
-    fn add(
-        &mut self,
-        flavour: Flavour,
-        files: &Files<'_>,
-        instance: Instance,
-        chain: ChainId,
-        by: u32,
-        via: Via,
-        name: Option<Name>,
-    ) -> u32 {
+    /// Adds a file, known by the name it was asked for as and by its SONAME.
+    fn add(&mut self, search: &Search<'_>, files: &Files<'_>, map: Map, name: Option<Name>) -> u32 {
         let number = self.maps.len() as u32;
-        self.maps.push(Map { instance, chain, by, via, preloaded: false, is_loader: false });
+        let (flavour, instance) = (search.system.flavour, map.instance);
+        self.maps.push(map);
         self.files[instance.file as usize] = (self.epoch, number);
         let soname = files.elf(instance.file).and_then(|e| e.soname);
         let names = match flavour {

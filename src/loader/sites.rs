@@ -139,12 +139,12 @@ impl Sites {
         search: &mut Search<'_>,
         subject: &super::Subject<'_>,
         files: &Files<'_>,
-        frameworks: &[String],
         path: &ImagePath,
         context: &Context<'_>,
         name: Name,
     ) -> Option<Outcome> {
         let lookups = subject.known.lookups();
+        let frameworks: Vec<String> = lookups.iter().map(|l| l.name.to_owned()).collect();
         let imported = self.imported(search, subject, files, &lookups, path, context)?;
         let own =
             |i: &&Imported| path.as_bytes().strip_prefix(i.package.as_bytes()).is_some_and(|r| r.starts_with(b"/"));
@@ -156,7 +156,7 @@ impl Sites {
             let row = &lookups[one.number as usize];
             if let Some(Answer::Found { file, via, .. }) = look_up(search, files, row, one.number, &one.dirs, name)
             {
-                return Some(law::found(files, file, law::law(files, frameworks, via)));
+                return Some(law::found(files, file, law::law(files, &frameworks, via)));
             }
         }
         None

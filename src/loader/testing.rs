@@ -15,6 +15,7 @@ pub fn soname(name: &str, needed: &[&str]) -> ElfFacts {
     ElfFacts { soname: Some(name.to_owned()), ..elf(needed) }
 }
 
+#[allow(clippy::large_enum_variant, reason = "a few nodes in tests")]
 enum Node {
     File(FileKind, Option<ElfFacts>),
     Text,

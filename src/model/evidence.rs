@@ -238,11 +238,16 @@ impl Evidence {
 
     /// The CUDA release that a component was built with (`torch.version.cuda`), as a file of it says.
     pub fn cuda_of(&self, component: &str) -> Option<CudaVersion> {
+        self.cuda_claim(component).map(|(version, _)| version)
+    }
+
+    /// The same, with the claim: of some only the major is known.
+    pub fn cuda_claim(&self, component: &str) -> Option<(CudaVersion, &Claim)> {
         let name = super::package_name(component);
         self.claims
             .iter()
             .filter(|c| c.kind == ClaimKind::Cuda && super::package_name(&c.component) == name)
-            .find_map(|c| c.value.parse().ok())
+            .find_map(|c| Some((c.value.parse().ok()?, c)))
     }
 
     /// What the loader does for a file.

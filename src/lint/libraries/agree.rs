@@ -118,6 +118,10 @@ fn statements(evidence: &Evidence) -> Vec<String> {
             ClaimKind::Rocm => "ROCm",
             ClaimKind::CpuOnly => continue,
         };
+        // What only the name of one of NVIDIA's packages says is listed with those that matter.
+        if claim.component.starts_with("nvidia-") && !claim.value.contains('.') {
+            continue;
+        }
         let (component, value) = (escape(claim.component.as_bytes()), escape(claim.value.as_bytes()));
         out.push(format!("{component}: {what} {value} ({})", claim.said_by));
     }
