@@ -313,7 +313,7 @@ mod tests {
         has(hashed, &[], &[], "libcudnn_ops_infer.so.8", Need::Each);
         let nvrtc = "usr/local/cuda/lib64/libnvrtc.so.12.4.127";
         has(nvrtc, &[], &["libnvrtc-builtins.so.12.4", "libx.so"], "libnvrtc-builtins.so.12.4", Need::Each);
-        has("s/torch/lib/libtorch_cuda.so", &["libcudart.so.12"], &[], "libnvrtc.so.12", Need::Each);
+        has("s/torch/lib/libtorch_cuda.so", &["libcudart.so.12"], &[], "libnvrtc.so.12", Need::Optional);
         assert!(opens("s/torch/lib/libtorch_cuda.so", &["libcudart.so.11.0"], &[]).is_empty());
         let tf = "s/tensorflow/libtensorflow_framework.so.2";
         has(tf, &[], &["libcuda.so.1"], "libcudnn.so.9", Need::Any);

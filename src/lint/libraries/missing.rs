@@ -74,8 +74,7 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
             let missing = found.entry(Key { verdict, component, kind }).or_default();
             missing.names.entry(need.name.clone()).or_insert_with(|| file.path.clone());
             if let (true, Some(elf)) = (opened, &file.facts.elf) {
-                let rows = catalog.loading().opens_of(&file.path, elf);
-                if let Some(row) = rows.into_iter().find(|r| r.names(elf).contains(&need.name)) {
+                if let Some(row) = catalog.loading().opening(&file.path, elf, &need.name) {
                     missing.when.get_or_insert_with(|| row.when.clone());
                     missing.because.insert(row.because());
                 }
