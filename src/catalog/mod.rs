@@ -10,6 +10,7 @@ pub mod laws;
 pub mod libraries;
 pub mod lookup;
 pub mod names;
+pub mod require;
 pub mod toolkits;
 pub mod variants;
 pub mod verdict;
