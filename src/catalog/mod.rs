@@ -11,6 +11,7 @@ pub mod libraries;
 pub mod loading;
 pub mod lookup;
 pub mod names;
+pub mod require;
 pub mod toolkits;
 pub mod variants;
 pub mod verdict;
