@@ -1,15 +1,16 @@
 //! Header, program and section tables, dynamic section.
 //!
-//! Memory for one file while it is read: up to 5 MiB of its front until the dynamic section has passed, then its
-//! tables (symbols 4 MiB at most, names 2.5 MiB, versions), and all along the bytes before the section table (1 MiB)
-//! and the strings that look like libraries and paths. Files whose tables were moved: 3 MiB for those.
+//! Memory for one file while it is read: of its front up to 3 MiB, and undefined symbols (2 MiB at most), until the
+//! dynamic section has passed; then of its tables what passed and what comes (symbols up to 4 MiB, names up to
+//! 2.5 MiB, versions); all along the bytes before the section table (1 MiB) and the strings that look like names.
+//! Files whose tables were moved: 3 MiB for those.
 
 use std::collections::BTreeSet;
 
 use goblin::container::{Container, Ctx};
 use goblin::elf::{Elf, Header, ProgramHeader, SectionHeader, dynamic, header, program_header, section_header};
 
-use super::head::Head;
+use super::head::{Head, Slim};
 use super::places::Places;
 use super::symbols::{Kept, Linkage};
 use super::{Harvest, Keep, vendor};
@@ -35,8 +36,8 @@ const NO_DEFAULT_DIRS: u64 = 0x800;
 /// Names of GPU libraries listed per file.
 const MAX_MENTIONS: usize = 256;
 
-/// Symbols that begin behind this offset are not read: the front of the largest library known is 20 MiB.
-const MAX_HEAD: u64 = 64 << 20;
+/// Tables behind this offset are not read: those of the largest library known, libtensorflow_cc, end at 99 MiB.
+const MAX_HEAD: u64 = 128 << 20;
 
 /// Bytes kept before a dynamic section that was moved.
 const MAX_MOVED: u64 = 3 << 20;
@@ -74,6 +75,8 @@ pub struct Tables {
     head: Option<Head>,
     /// Symbols and versions among strings that are not kept.
     picked: Harvest,
+    /// Undefined symbols of parts of the table that are not kept.
+    undefined: Vec<(u64, Slim)>,
     /// Known once the dynamic section has passed.
     places: Option<Places>,
 }
@@ -98,6 +101,7 @@ impl Tables {
             candidates: Vec::new(),
             head: None,
             picked: Harvest::default(),
+            undefined: Vec::new(),
             places: None,
         };
         let h = &tables.header;
@@ -300,6 +304,7 @@ impl Tables {
             places,
             keep: &self.keep,
             picked: &self.picked,
+            undefined: &self.undefined,
             harvest: &self.harvest,
             symbols_size: symbols
                 .filter(|s| places.symbols.is_some_and(|p| p.0 == s.sh_offset))
@@ -362,18 +367,12 @@ impl Tables {
         let head = self.head.take();
         let Some(places) = places else { return };
         if let Some(head) = head {
-            let strings = places.keeps_strings().then_some(places.strings);
-            for (start, end) in places.tables().chain(strings) {
-                if self.keep.get(start, end).is_none() {
-                    let known = head.parts(start, end).next().filter(|(at, _)| *at == start);
-                    self.keep.want_rest(start, end, known.map(|(_, bytes)| bytes.to_vec()).unwrap_or_default());
-                }
+            for range in places.tables() {
+                let whole = Some(range) != places.symbols || places.keeps_symbols();
+                retain(&mut self.keep, &head, range, whole);
             }
-            // What there is of a table of names with holes.
-            let (start, end) = places.strings;
-            for (at, bytes) in head.parts(start, end).take(MAX_PARTS).filter(|p| strings.is_none() || p.0 > start) {
-                self.keep.want_rest(at, at + bytes.len() as u64, bytes.to_vec());
-            }
+            retain(&mut self.keep, &head, places.strings, places.keeps_strings());
+            self.undefined = head.into_undefined();
         }
         self.places = Some(places);
     }
@@ -420,6 +419,22 @@ fn string_zones(programs: &[ProgramHeader]) -> Vec<(u64, u64)> {
         .filter(|(i, p)| *i == 0 || p.p_flags & program_header::PF_X == 0)
         .map(|(_, p)| (p.p_offset, p.p_offset.saturating_add(p.p_filesz)))
         .collect()
+}
+
+/// Keeps what there is of a table, and asks for its rest if it may be kept whole.
+fn retain(keep: &mut Keep, head: &Head, (start, end): (u64, u64), whole: bool) {
+    if keep.get(start, end).is_some() {
+        return;
+    }
+    let mut begun = false;
+    for (at, bytes) in head.parts(start, end).take(MAX_PARTS) {
+        let first = at == start && whole;
+        begun |= first;
+        keep.want_rest(at, if first { end } else { at + bytes.len() as u64 }, bytes.to_vec());
+    }
+    if whole && !begun {
+        keep.want(start, end);
+    }
 }
 
 /// Names of GPU vendors' libraries among a file's strings. Those in the table of names are no strings of the

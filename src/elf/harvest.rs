@@ -16,10 +16,16 @@ const MAX_NAMES: usize = 20_000;
 const MAX_PATHS: usize = 4_096;
 
 /// Symbols and versions picked per file; see [`Harvest::pick`].
-const MAX_PICKED: usize = 16_384;
+const MAX_PICKED: usize = 32_768;
 
 /// Longest name of a symbol or version that is picked.
 const MAX_PICKED_LENGTH: usize = 256;
+
+/// Longest name of a version that is picked.
+const MAX_VERSION: usize = 40;
+
+/// Longest list of directories, where they begin at `$ORIGIN`: TensorFlow's have over 4096 characters.
+const MAX_LIST: usize = 64 << 10;
 
 /// Longest string that is looked at; longer ones are no name that a loader takes.
 const MAX_LENGTH: usize = 4096;
@@ -32,6 +38,8 @@ pub struct Harvest {
     names: usize,
     paths: usize,
     picked: usize,
+    /// A list of directories that went on behind the last chunk, and its offset.
+    open: Option<(u64, Vec<u8>)>,
 }
 
 /// Bytes at the end of a chunk that must be shown again with the next one, so that no string is cut.
@@ -49,6 +57,7 @@ impl Harvest {
     /// Looks through a chunk at file offset `at`; a string may begin with the chunk if that is where a segment
     /// begins.
     pub fn see(&mut self, at: u64, chunk: &[u8], begins: bool) {
+        self.go_on(at, chunk);
         let mut done = 0;
         let mut from = 0;
         while let Some(hit) = marks().find(chunk, from) {
@@ -61,8 +70,17 @@ impl Harvest {
             let look = mark.saturating_sub(MAX_LENGTH);
             let start = memchr::memrchr(0, &chunk[look..mark]).map(|i| look + i + 1);
             let start = start.or_else(|| (begins && look == 0).then_some(0));
-            let end = memchr::memchr(0, &chunk[mark..chunk.len().min(mark + MAX_LENGTH)]).map(|i| mark + i);
-            let (Some(start), Some(end)) = (start, end) else { continue };
+            let is_list = chunk[mark] == b'$';
+            let most = if is_list { MAX_LIST } else { MAX_LENGTH };
+            let end = memchr::memchr(0, &chunk[mark..chunk.len().min(mark + most)]).map(|i| mark + i);
+            let (Some(start), Some(end)) = (start, end) else {
+                // Too long to be shown whole again.
+                if let Some(start) = start.filter(|s| is_list && chunk.len() - s > OVERLAP && mark - s < OVERLAP) {
+                    self.open = Some((at + start as u64, chunk[start..].to_vec()));
+                    return;
+                }
+                continue;
+            };
             done = end;
             // The first string of a section may stand right behind code.
             let odd = chunk[start..end].iter().rposition(|b| !(0x20..0x7f).contains(b));
@@ -70,6 +88,22 @@ impl Harvest {
             if start <= mark {
                 self.add(at + start as u64, &chunk[start..end], is_path);
             }
+        }
+    }
+
+    /// Finds the rest of a long list.
+    fn go_on(&mut self, at: u64, chunk: &[u8]) {
+        let Some((offset, mut list)) = self.open.take() else { return };
+        let known = (offset + list.len() as u64).checked_sub(at);
+        let Some(rest) = known.and_then(|k| chunk.get(usize::try_from(k).ok()?..)) else { return };
+        let end = memchr::memchr(0, rest);
+        list.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
+        if list.len() > MAX_LIST || !list.iter().all(|b| (0x20..0x7f).contains(b)) {
+            return;
+        }
+        match end {
+            Some(_) => self.add(offset, &list, false),
+            None => self.open = Some((offset, list)),
         }
     }
 
@@ -124,12 +158,10 @@ impl Harvest {
     }
 }
 
-/// Whether text looks like the name of a version: `GLIBC_2.34`, `GLIBCXX_3.4.30`, `libcudart.so.12`, `GCC_3.0`.
+/// Whether text may be the name of a version: `GLIBC_2.34`, `libcudart.so.12`, `tensorflow`. Names of C++ are not.
 fn is_version(text: &[u8]) -> bool {
-    let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
-    let upper = text.first().is_some_and(u8::is_ascii_uppercase) && memchr::memchr(b'_', text).is_some();
-    let library = text.starts_with(b"lib") && memchr::memmem::find(text, b".so").is_some();
-    (upper || library) && text.iter().all(plain) && text.iter().any(u8::is_ascii_digit)
+    let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'+');
+    (3..=MAX_VERSION).contains(&text.len()) && !text.starts_with(b"_Z") && text.iter().all(plain)
 }
 
 #[cfg(test)]
@@ -152,6 +184,11 @@ mod tests {
         h.see(2000, b"\0code\xc3libcuda.so.1\0libx.so\xc3\0", false);
         assert_eq!(h.get(2006), Some("libcuda.so.1"));
         assert_eq!(h.get(2019), None);
+        let list = [&b"\0"[..], &b"$ORIGIN/../x:".repeat(1000), b"\0"].concat();
+        h.see(5000, &list[..9000], false);
+        h.see(5000 + 9000 - OVERLAP as u64, &list[9000 - OVERLAP..], false);
+        assert_eq!(h.get(5001).map(str::len), Some(list.len() - 2));
+        let mut h = Harvest::default();
         h.see(3000, b"libcut.so\0", false);
         h.see(4000, b"libnvcuvid.so.1\0", true);
         assert_eq!((h.get(3000), h.get(4000)), (None, Some("libnvcuvid.so.1")));
@@ -159,7 +196,7 @@ mod tests {
 
     #[test]
     fn calls_and_versions_are_picked() {
-        let table = b"cuda\0cudaFree\0_ZN3fooE\0GLIBC_2.17\0libcudart.so.12\0open\0GLIBC\0cuInit";
+        let table = b"cuda\0cudaFree\0_ZN3fooE\0GLIBC_2.17\0libcudart.so.12\0_Zopen\0%s\0cuInit";
         let mut h = Harvest::default();
         h.pick(500, table, 2, table.len());
         let found: Vec<&str> = h.names().map(|n| n.1).collect();

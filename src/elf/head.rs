@@ -2,26 +2,29 @@
 //!
 //! The tables of dynamic linking stand at the front: symbols, their names, their versions. Only the dynamic
 //! section, which comes behind the code, says where. The first [`WHOLE`] bytes hold them in most files. Behind,
-//! pages that look like symbols or versions are kept, and of pages of text those strings that matter
-//! ([`Harvest::pick`]): nearly all of the front of a large C++ library is names.
+//! pages that look like versions are kept; of pages of symbols the undefined ones, and of pages of text those strings
+//! that matter ([`Harvest::pick`]): nearly all of the front of a large C++ library is names.
 
 use super::Harvest;
 
 /// Kept whole: the tables of most libraries, names and all.
 const WHOLE: u64 = 512 << 10;
 
-/// Most that is kept of one file, until its dynamic section has passed.
-const BUDGET: usize = 5 << 20;
+/// Most bytes that are kept of one file, until its dynamic section has passed.
+const BUDGET: usize = 3 << 20;
+
+/// Most undefined symbols that are noted of one file.
+const MAX_UNDEFINED: usize = 128 << 10;
 
 const PAGE: u64 = 4 << 10;
 
 /// A shorter part of a page is kept unseen: too little to judge by.
 const FRAGMENT: usize = 512;
 
-/// Pages kept behind one that looks like a table: its end, and the small tables that follow it.
+/// Pages kept behind a table, and behind text: a table's end, and the small tables that follow.
 const AFTER: u8 = 2;
 
-/// Edges of text at which names are taken out of bytes that are not text.
+/// Edges of text that get attention: what follows is kept, and names are taken out of the bytes on both sides.
 const MAX_EDGES: u16 = 16;
 
 /// Steps by which memory grows.
@@ -30,18 +33,25 @@ const STEP: usize = 128 << 10;
 /// A symbol's bytes, in 64-bit files.
 pub const SYMBOL: usize = 24;
 
-/// Bytes of the front of a file.
+/// The first part of a symbol: its name, kind and section.
+pub type Slim = [u8; 8];
+
+/// The front of a file.
 #[derive(Debug, Default)]
 pub struct Head {
     /// (offset, bytes), ascending, with gaps between.
     runs: Vec<(u64, Vec<u8>)>,
+    bytes: usize,
+    /// Undefined symbols of pages that are not kept, with their offsets.
+    undefined: Vec<(u64, Slim)>,
     /// Everything before has passed.
     next: u64,
-    bytes: usize,
     /// Where the last piece that was not kept ends.
     dropped: Option<u64>,
     /// Pages still to be kept behind a table.
     after: u8,
+    /// Where the next symbol begins, within a table of them.
+    symbols: Option<u64>,
     /// The last piece was text.
     in_text: bool,
     edges: u16,
@@ -51,47 +61,87 @@ impl Head {
     /// Shows a chunk; what was shown before is passed over. Strings of text that is not kept go to `names`.
     pub fn see(&mut self, at: u64, chunk: &[u8], names: &mut Harvest) {
         let end = at + chunk.len() as u64;
+        if at > self.next {
+            self.symbols = None;
+        }
         let mut from = at.max(self.next);
         while from < end {
             let to = ((from / PAGE + 1) * PAGE).min(end);
-            let (a, b) = ((from - at) as usize, (to - at) as usize);
-            let piece = &chunk[a..b];
-            let looks = if from < WHOLE || piece.len() < FRAGMENT { Looks::Unknown } else { looks(from, piece) };
-            self.pick(at, chunk, (a, b), looks == Looks::Text, names);
-            match looks {
-                Looks::Table => {
-                    // The table may have begun in the page before.
-                    let page = PAGE as usize;
-                    if self.dropped == Some(from) && a >= page {
-                        self.keep(from - PAGE, &chunk[a - page..a]);
-                    }
-                    self.keep(from, piece);
-                    self.after = AFTER;
-                }
-                Looks::Unknown => self.keep(from, piece),
-                Looks::Text | Looks::Nothing if self.after > 0 => {
-                    self.keep(from, piece);
-                    self.after -= 1;
-                }
-                Looks::Text | Looks::Nothing => self.dropped = Some(to),
-            }
+            self.piece(at, chunk, ((from - at) as usize, (to - at) as usize), names);
             from = to;
         }
         self.next = self.next.max(end);
     }
 
-    /// Takes names out of text, and out of the pages at its edges: names may begin or end there.
-    fn pick(&mut self, at: u64, chunk: &[u8], (from, to): (usize, usize), is_text: bool, names: &mut Harvest) {
-        let was_text = std::mem::replace(&mut self.in_text, is_text);
-        if is_text == was_text {
-            if is_text {
-                names.pick(at, chunk, from, to);
-            }
-        } else if self.edges < MAX_EDGES {
+    fn piece(&mut self, at: u64, chunk: &[u8], (a, b): (usize, usize), names: &mut Harvest) {
+        let (from, piece) = (at + a as u64, &chunk[a..b]);
+        let looks = if from < WHOLE || piece.len() < FRAGMENT { Looks::Unknown } else { looks(from, piece) };
+        let was_text = std::mem::replace(&mut self.in_text, looks == Looks::Text);
+        let edge = was_text != self.in_text && self.edges < MAX_EDGES;
+        if edge {
             self.edges += 1;
-            let back = if is_text { PAGE as usize } else { 0 };
-            names.pick(at, chunk, from.saturating_sub(back), to);
+            let back = if was_text { 0 } else { PAGE as usize };
+            names.pick(at, chunk, a.saturating_sub(back), b);
+        } else if self.in_text {
+            names.pick(at, chunk, a, b);
         }
+        let began = self.symbols.is_some();
+        let symbols = self.note_symbols(at, chunk, b, looks);
+        match looks {
+            // Noted already.
+            Looks::Symbols(_) if began && symbols => {
+                self.dropped = Some(at + b as u64);
+                self.after = AFTER;
+            }
+            Looks::Symbols(_) | Looks::Versions => {
+                // The table may have begun in the page before.
+                let page = PAGE as usize;
+                if self.dropped == Some(from) && a >= page {
+                    self.keep(from - PAGE, &chunk[a - page..a]);
+                }
+                self.keep(from, piece);
+                self.after = AFTER;
+            }
+            Looks::Unknown => self.keep(from, piece),
+            Looks::Nothing if edge => {
+                self.keep(from, piece);
+                self.after = AFTER;
+            }
+            Looks::Text | Looks::Nothing if self.after > 0 => {
+                self.keep(from, piece);
+                self.after -= 1;
+            }
+            Looks::Text | Looks::Nothing => self.dropped = Some(at + b as u64),
+        }
+    }
+
+    /// Notes the undefined ones of the symbols that end before `to`, and of one that reaches out of a table's last
+    /// page. Whether the page goes on with the symbols of those before.
+    fn note_symbols(&mut self, at: u64, chunk: &[u8], to: usize, looks: Looks) -> bool {
+        let size = SYMBOL as u64;
+        let (mut next, goes_on) = match (self.symbols, looks) {
+            (Some(next), Looks::Symbols(first)) if first % size == next % size => (next, true),
+            (_, Looks::Symbols(first)) => (first, false),
+            (Some(next), _) => (next, false),
+            (None, _) => return false,
+        };
+        let in_table = matches!(looks, Looks::Symbols(_));
+        let end = at + to as u64;
+        while next + size <= end {
+            let start = next.checked_sub(at).and_then(|o| chunk.get(o as usize..)).and_then(|c| c.first_chunk());
+            if let Some(slim @ [_, _, _, _, info, _, 0, 0]) = start
+                && matches!(info >> 4, 1 | 2)
+                && self.undefined.len() < MAX_UNDEFINED
+            {
+                self.undefined.push((next, *slim));
+            }
+            next += size;
+            if !in_table {
+                break;
+            }
+        }
+        self.symbols = in_table.then_some(next);
+        goes_on
     }
 
     fn keep(&mut self, at: u64, piece: &[u8]) {
@@ -119,6 +169,11 @@ impl Head {
             (at + from as u64, &bytes[from..to])
         })
     }
+
+    /// Undefined symbols whose bytes were not kept.
+    pub fn into_undefined(self) -> Vec<(u64, Slim)> {
+        self.undefined
+    }
 }
 
 /// What a page seems to hold.
@@ -126,8 +181,10 @@ impl Head {
 enum Looks {
     /// Strings and nothing else.
     Text,
-    /// Symbols or their versions.
-    Table,
+    /// Symbols; the first of them that is whole begins at this offset of the file.
+    Symbols(u64),
+    /// Versions of symbols.
+    Versions,
     /// Not looked at.
     Unknown,
     /// Anything else: code, relocations, zeros.
@@ -138,8 +195,8 @@ fn looks(at: u64, piece: &[u8]) -> Looks {
     match text(piece) {
         Some(true) => Looks::Text,
         Some(false) => Looks::Nothing,
-        None if is_versions(piece) || is_symbols(at, piece) => Looks::Table,
-        None => Looks::Nothing,
+        None if is_versions(piece) => Looks::Versions,
+        None => symbols(at, piece).map_or(Looks::Nothing, Looks::Symbols),
     }
 }
 
@@ -165,16 +222,17 @@ fn is_versions(piece: &[u8]) -> bool {
     piece.chunks_exact(2).all(|v| v[0] < 0x80 && v[1] & 0x7f == 0)
 }
 
-/// Whether all of a piece may be symbols, at one of three alignments.
-fn is_symbols(at: u64, piece: &[u8]) -> bool {
+/// Whether all of a piece may be symbols, at one of three alignments; where the first whole one begins.
+fn symbols(at: u64, piece: &[u8]) -> Option<u64> {
     let skew = (at.next_multiple_of(8) - at) as usize;
-    [0, 8, 16].iter().any(|shift| {
-        let entries = piece.get(skew + shift..).unwrap_or_default().chunks_exact(SYMBOL);
+    let first = [0, 8, 16].into_iter().map(|shift| skew + shift).find(|first| {
+        let entries = piece.get(*first..).unwrap_or_default().chunks_exact(SYMBOL);
         entries.len() > 8 && entries.into_iter().all(is_symbol)
-    })
+    })?;
+    Some(at + first as u64)
 }
 
-/// Relocations are as long; what would be the section of a symbol is zero there, and its size is not.
+/// Relocations are as long; what would be the section of a symbol is zero there, and its value is not.
 fn is_symbol(entry: &[u8]) -> bool {
     let (bind, kind) = (entry[4] >> 4, entry[4] & 15);
     let undefined = entry[6] == 0 && entry[7] == 0;
@@ -182,7 +240,7 @@ fn is_symbol(entry: &[u8]) -> bool {
         && matches!(bind, 0..=2 | 10)
         && kind <= 10
         && entry[5] & 0x7c == 0
-        && (!undefined || entry[16..] == [0; 8])
+        && (!undefined || entry[8..16] == [0; 8])
 }
 
 #[cfg(test)]
@@ -197,8 +255,8 @@ mod tests {
             s
         };
         let symbols: Vec<u8> = (0..170).flat_map(|i| symbol(i, i % 3)).collect();
-        assert_eq!(looks(8192, &symbols), Looks::Table);
-        assert_eq!(looks(8192, &symbols[8..]), Looks::Table);
+        assert_eq!(looks(8192, &symbols), Looks::Symbols(8192));
+        assert_eq!(looks(8192, &symbols[8..]), Looks::Symbols(8208));
         let relocations: Vec<u8> = (0..170u8)
             .flat_map(|i| [[i, 16, 0, 0, 0, 0, 0, 0], [8, 0, 0, 0, 0, 0, 0, 0], [i, 9, 0, 0, 0, 0, 0, 0]])
             .flatten()
@@ -207,8 +265,8 @@ mod tests {
         assert_eq!(looks(8192, &b"\0_ZN2at3addERKNS_6TensorE\0cudaMalloc".repeat(100)), Looks::Text);
         assert_eq!(looks(8192, &[b'Z'; 4096]), Looks::Text, "what patchelf leaves of a table that it moved");
         assert_eq!(looks(8192, &[0; 4096]), Looks::Nothing);
-        assert_eq!(looks(8192, &[0x21, 0].repeat(2048)), Looks::Table, "versions 33 of every symbol");
-        assert_eq!(looks(8192, &[1, 0, 2, 0x80].repeat(1024)), Looks::Table);
+        assert_eq!(looks(8192, &[0x21, 0].repeat(2048)), Looks::Versions, "versions 33 of every symbol");
+        assert_eq!(looks(8192, &[1, 0, 2, 0x80].repeat(1024)), Looks::Versions);
     }
 
     #[test]

@@ -47,6 +47,16 @@ impl Keep {
         })
     }
 
+    /// What was kept of `start..end`, with offsets; a byte may be in several parts.
+    pub fn parts(&self, start: u64, end: u64) -> impl Iterator<Item = (u64, &[u8])> {
+        self.ranges.iter().filter_map(move |(at, _, bytes)| {
+            let from = usize::try_from(start.saturating_sub(*at)).ok()?;
+            let to = usize::try_from(end.checked_sub(*at)?).unwrap_or(usize::MAX).min(bytes.len());
+            let part = bytes.get(from..to).filter(|p| !p.is_empty())?;
+            Some((at + from as u64, part))
+        })
+    }
+
     /// The string that begins at an offset and ends with a zero within `most` bytes.
     pub fn text(&self, offset: u64, most: usize) -> Option<&[u8]> {
         self.ranges.iter().find_map(|(s, _, bytes)| {

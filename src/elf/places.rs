@@ -7,10 +7,13 @@ use goblin::elf::dynamic::{
 
 const DT_RELR: u64 = 36;
 
-/// Most that is kept of each table.
-const MAX_SYMBOLS: u64 = 4 << 20;
-const MAX_VERSYM: u64 = 384 << 10;
+/// Most that is looked at of each table.
+const MAX_SYMBOLS: u64 = 16 << 20;
+const MAX_VERSYM: u64 = 1 << 20;
 const MAX_VERSIONS: u64 = 256 << 10;
+
+/// Largest table of symbols that is kept whole where it stands behind the dynamic section.
+const MAX_KEPT_SYMBOLS: u64 = 4 << 20;
 
 /// Largest table of names that is kept whole.
 pub const MAX_STRINGS: u64 = 5 << 19;
@@ -82,6 +85,11 @@ impl Places {
     pub fn tables(&self) -> impl Iterator<Item = Range> {
         let versions = [self.needs, self.defines].into_iter().flatten().map(|v| v.0);
         [self.symbols, self.versym, self.hash].into_iter().flatten().chain(versions)
+    }
+
+    /// Whether the table of symbols is small enough to be kept whole, should it still come.
+    pub fn keeps_symbols(&self) -> bool {
+        self.symbols.is_none_or(|(start, end)| end - start <= MAX_KEPT_SYMBOLS)
     }
 
     /// Whether the table of names is small enough to be kept whole.

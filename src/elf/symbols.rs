@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::head::SYMBOL;
+use super::head::{SYMBOL, Slim};
 use super::places::Places;
 use super::{Harvest, Keep, vendor};
 use crate::model::{Asked, AskedVersion, Exports, Import};
@@ -13,8 +13,8 @@ const MAX_VERSIONS: usize = 1000;
 /// Imports listed of one file; the largest user of NVIDIA's libraries known has some hundreds.
 const MAX_IMPORTS: usize = 8192;
 
-/// Longest name of a symbol or version.
-const MAX_NAME: usize = 4096;
+/// Longest string: lists of directories are among them.
+const MAX_TEXT: usize = 64 << 10;
 
 /// `VER_FLG_BASE`: the version that names the file; `VER_FLG_WEAK`: may be missing.
 const BASE: u16 = 1;
@@ -50,6 +50,8 @@ pub struct Kept<'a> {
     /// Strings of tables too large to be kept whole.
     pub picked: &'a Harvest,
     pub harvest: &'a Harvest,
+    /// Undefined symbols that are not among the kept bytes.
+    pub undefined: &'a [(u64, Slim)],
     /// Size of the table of symbols as the section table has it.
     pub symbols_size: Option<u64>,
 }
@@ -69,7 +71,7 @@ impl<'a> Kept<'a> {
         let asked = self.asks(&mut out);
         let defined = self.defines(&mut out);
         out.exports = exports.then(|| self.exports(&defined)).flatten();
-        for symbol in self.symbols().into_iter().flatten().filter(|s| !s.defined) {
+        for symbol in self.symbols().filter(|s| !s.defined) {
             let Some(name) = self.text(symbol.name) else { continue };
             let version = match symbol.version {
                 FIRST_VERSION.. => match asked.get(&symbol.version) {
@@ -95,7 +97,7 @@ impl<'a> Kept<'a> {
         let offset = self.places.strings.0.checked_add(at).filter(|&o| self.places.in_strings(o))?;
         let picked = || self.picked.get(offset).or_else(|| self.harvest.get(offset)).map(str::as_bytes);
         let printable = |t: &&[u8]| t.iter().all(|b| (0x20..0x7f).contains(b));
-        self.keep.text(offset, MAX_NAME).or_else(picked).filter(printable)
+        self.keep.text(offset, MAX_TEXT).or_else(picked).filter(printable)
     }
 
     /// Versions asked of other libraries, by their numbers.
@@ -150,44 +152,60 @@ impl<'a> Kept<'a> {
         by_number
     }
 
+    /// `None` where part of the table was not kept.
     fn exports(&self, versions: &BTreeMap<u16, &[u8]>) -> Option<Exports> {
-        let defined = self.symbols()?.filter(|s| s.defined && !s.hidden);
-        Some(Exports::new(defined.filter_map(|s| Some((self.text(s.name)?, versions.get(&s.version).copied())))))
+        let (start, end) = self.places.symbols?;
+        let whole = (end - start) / SYMBOL as u64;
+        self.keep.get(start, start + whole.min(self.count()) * SYMBOL as u64)?;
+        let defined = self.symbols().filter(|s| s.defined && !s.hidden);
+        Some(Exports::new(defined.filter_map(|s| {
+            let name = self.text(s.name)?;
+            // A version has a symbol of its own name.
+            Some((name, versions.get(&s.version).copied().filter(|v| *v != name)))
+        })))
     }
 
-    /// All symbols but local ones; `None` where the tables were not kept.
-    fn symbols(&self) -> Option<impl Iterator<Item = Symbol>> {
-        let (start, end) = self.places.symbols?;
-        let table = self.keep.get_from(start, usize::try_from(end - start).ok()?)?;
-        let words = self.places.hash.and_then(|(at, end)| self.keep.get(at, end));
-        let told = words.filter(|w| w.len() == 8).map(|w| u64::from(word(&w[4..])));
+    /// How many symbols there are, as far as anything tells.
+    fn count(&self) -> u64 {
+        let words = self.places.hash.and_then(|(at, end)| self.keep.get(at, end)).filter(|w| w.len() == 8);
+        let told = words.map(|w| u64::from(word(&w[4..])));
         let sized = self.symbols_size.map(|size| size / SYMBOL as u64);
-        let count = [told, sized].into_iter().flatten().min().unwrap_or(u64::MAX).min(usize::MAX as u64) as usize;
-        let whole = (end - start) / SYMBOL as u64;
-        // A table with a hole would give other symbols' names.
-        if ((table.len() / SYMBOL) as u64) < whole.min(count as u64) {
-            return None;
-        }
-        let versions = match self.places.versym {
-            Some((at, end)) => Some(self.keep.get_from(at, usize::try_from(end - at).ok()?)?),
-            None => None,
-        };
-        let symbol = move |(i, entry): (usize, &[u8])| {
+        [told, sized].into_iter().flatten().min().unwrap_or(u64::MAX)
+    }
+
+    /// All symbols that are known, but local ones; some may come twice.
+    fn symbols(&self) -> impl Iterator<Item = Symbol> {
+        let (start, end) = self.places.symbols.unwrap_or((0, 0));
+        let size = SYMBOL as u64;
+        let kept = self.keep.parts(start, end).flat_map(move |(at, bytes)| {
+            let first = (at - start).next_multiple_of(size);
+            let entries = bytes.get((start + first - at) as usize..).unwrap_or_default().chunks_exact(SYMBOL);
+            entries.zip(first / size..).filter_map(|(e, i)| Some((i, *e.first_chunk::<8>()?)))
+        });
+        let noted = self.undefined.iter().filter_map(move |(at, slim)| {
+            let within = at.checked_sub(start).filter(|w| *at < end && w % size == 0)?;
+            Some((within / size, *slim))
+        });
+        let count = self.count();
+        let versions = self.places.versym.map(|(at, end)| {
+            let most = usize::try_from(end - at).unwrap_or(usize::MAX);
+            self.keep.get_from(at, most).unwrap_or_default()
+        });
+        kept.chain(noted).filter(move |(i, _)| (1..count).contains(i)).filter_map(move |(i, entry)| {
             let bind = entry[4] >> 4;
             let listed = matches!(bind, BIND_GLOBAL | BIND_WEAK | BIND_UNIQUE);
             let version = match versions {
-                Some(table) => half(table.get(2 * i..2 * i + 2)?) & !HIDDEN,
+                Some(table) => half(table.get(2 * i as usize..2 * i as usize + 2)?) & !HIDDEN,
                 None => 1,
             };
             listed.then(|| Symbol {
-                name: u64::from(word(entry)),
+                name: u64::from(word(&entry)),
                 defined: half(&entry[6..]) != 0,
                 hidden: matches!(entry[5] & 3, 1 | 2),
                 bind,
                 version,
             })
-        };
-        Some(table.chunks_exact(SYMBOL).enumerate().take(count).skip(1).filter_map(symbol))
+        })
     }
 
     /// A chain of records, each of which tells at `next` how far behind it the next one stands.
