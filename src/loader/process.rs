@@ -57,6 +57,7 @@ pub type Fallback<'f> = &'f mut dyn FnMut(&mut Search<'_>, Name) -> Option<Answe
 pub struct Process {
     pub maps: Vec<Map>,
     pub edges: Vec<Edge>,
+    flavour: Option<Flavour>,
     library_path: ListId,
     /// By name and by file: (epoch, map). Entries of older epochs do not count.
     names: Vec<(u32, u32)>,
@@ -68,6 +69,7 @@ impl Process {
     /// Starts anew: the root, the loader, what is preloaded.
     pub fn start(&mut self, search: &mut Search<'_>, files: &Files<'_>, root: u32, context: &Context<'_>) {
         self.epoch += 1;
+        self.flavour = Some(search.system.flavour);
         self.maps.clear();
         self.edges.clear();
         self.names.resize(files.names.len(), (0, 0));
@@ -82,7 +84,7 @@ impl Process {
         if let Some(loader) = search.system.loader.filter(|l| *l != root) {
             let home = search.home(loader);
             let instance = search.instance(loader, home);
-            let number = self.add(search.system.flavour, files, instance, ChainId::default(), 0, Via::Path, None);
+            let number = self.add(files, instance, ChainId::default(), 0, Via::Path, None);
             self.maps[number as usize].is_loader = true;
             let asked = search.system.interpreter.as_ref().and_then(|i| files.names.find(i));
             if let Some(name) = asked {
@@ -97,7 +99,7 @@ impl Process {
                 && self.of_file(file).is_none()
             {
                 let instance = search.instance(file, origin);
-                let number = self.add(search.system.flavour, files, instance, first.chain, 0, via, Some(name));
+                let number = self.add(files, instance, first.chain, 0, via, Some(name));
                 self.maps[number as usize].chain = search.chain(instance, first.chain);
                 self.maps[number as usize].preloaded = true;
             }
@@ -113,7 +115,7 @@ impl Process {
         let instance = search.instance(root, home);
         let chain = search.chain(instance, base);
         let number = self.maps.len() as u32;
-        self.add(search.system.flavour, files, instance, chain, number, Via::Path, None);
+        self.add(files, instance, chain, number, Via::Path, None);
     }
 
     /// Loads what one map needs.
@@ -135,7 +137,7 @@ impl Process {
                 Err(Answer::Found { file, origin, via }) => {
                     let instance = search.instance(file, origin);
                     let chain = search.chain(instance, map.chain);
-                    To::Fresh(self.add(search.system.flavour, files, instance, chain, from, via, Some(name)))
+                    To::Fresh(self.add(files, instance, chain, from, via, Some(name)))
                 }
             };
             self.edges.push(Edge { from, need: need as u32, to });
@@ -214,7 +216,6 @@ impl Process {
 
     fn add(
         &mut self,
-        flavour: Flavour,
         files: &Files<'_>,
         instance: Instance,
         chain: ChainId,
@@ -226,10 +227,10 @@ impl Process {
         self.maps.push(Map { instance, chain, by, via, preloaded: false, is_loader: false });
         self.files[instance.file as usize] = (self.epoch, number);
         let soname = files.elf(instance.file).and_then(|e| e.soname);
-        let names = match flavour {
-            Flavour::Glibc => [name, soname],
+        let names = match self.flavour {
+            Some(Flavour::Glibc) | None => [name, soname],
             // musl goes by the name that was searched for alone.
-            Flavour::Musl => [name.filter(|n| !files.names.text(*n).contains('/')), None],
+            Some(Flavour::Musl) => [name.filter(|n| !files.names.text(*n).contains('/')), None],
         };
         for name in names.into_iter().flatten() {
             self.know(name, number);

@@ -376,8 +376,7 @@ impl<'a> Run<'a> {
         if elf.facts.interpreter.is_some() {
             return None;
         }
-        let frameworks = &self.frameworks;
-        world.sites.of_frameworks(&mut world.search, self.subject, files, frameworks, elf.path, &context, name)
+        world.sites.of_frameworks(&mut world.search, self.subject, files, elf.path, &context, name)
     }
 
     fn absent(&self, row: &Row, name: Name) -> Outcome {

@@ -6,7 +6,7 @@ use super::process::{Context, Process};
 use super::search::{Answer, ChainId, DirId, Search, Via};
 use super::table::{Files, Name};
 use super::{Lookup, Place, Tree, glob, law};
-use crate::model::{FileKind, ImagePath, Outcome};
+use crate::model::{FileKind, ImagePath, Law, Outcome};
 
 /// The directory of Python packages that a path lies in.
 pub fn site_of(path: &ImagePath) -> Option<ImagePath> {
@@ -95,7 +95,6 @@ impl Sites {
         search: &mut Search<'_>,
         subject: &super::Subject<'_>,
         files: &Files<'_>,
-        frameworks: &[String],
         path: &ImagePath,
         context: &Context<'_>,
         name: Name,
@@ -115,9 +114,8 @@ impl Sites {
                 return Some(outcome.clone());
             }
             let row = &lookups[one.number as usize];
-            if let Some(Answer::Found { file, via, .. }) = look_up(search, files, row, one.number, &one.dirs, name)
-            {
-                return Some(law::found(files, file, law::law(files, frameworks, via)));
+            if let Some(Answer::Found { file, .. }) = look_up(search, files, row, one.number, &one.dirs, name) {
+                return Some(law::found(files, file, Law::Framework(row.name.to_owned())));
             }
         }
         None
