@@ -188,11 +188,11 @@ fn hwcaps(table: &Bytes<'_>, strings: &mut Strings<'_>) -> Result<Vec<String>, S
 }
 
 #[cfg(test)]
-pub mod tests {
+mod tests {
     use super::*;
 
     /// A cache in the new form: (flags, name, path, hwcap bits), and the names of glibc-hwcaps directories.
-    pub fn build(rows: &[(u32, &str, &str, u64)], hwcaps: &[&str]) -> Vec<u8> {
+    fn build(rows: &[(u32, &str, &str, u64)], hwcaps: &[&str]) -> Vec<u8> {
         let mut strings = Vec::new();
         let base = NEW_HEADER + rows.len() * NEW_ENTRY;
         let mut add = |text: &str| {

@@ -64,6 +64,7 @@ pub type Fallback<'f> = &'f mut dyn FnMut(&mut Search<'_>, Name) -> Option<Answe
 pub struct Process {
     pub maps: Vec<Map>,
     pub edges: Vec<Edge>,
+    flavour: Option<Flavour>,
     library_path: ListId,
     /// By name and by file: (epoch, map). Entries of older epochs do not count.
     names: Vec<(u32, u32)>,
@@ -75,6 +76,7 @@ impl Process {
     /// Starts anew: the root, the loader, what is preloaded.
     pub fn start(&mut self, search: &mut Search<'_>, files: &Files<'_>, root: u32, context: &Context<'_>) {
         self.epoch += 1;
+        self.flavour = Some(search.system.flavour);
         self.maps.clear();
         self.edges.clear();
         self.names.resize(files.names.len(), (0, 0));
@@ -89,7 +91,7 @@ impl Process {
         if let Some(loader) = search.system.loader.filter(|l| *l != root) {
             let home = search.home(loader);
             let instance = search.instance(loader, home);
-            let number = self.add(search, files, Map::new(instance, ChainId::default(), 0, Via::Path), None);
+            let number = self.add(files, Map::new(instance, ChainId::default(), 0, Via::Path), None);
             self.maps[number as usize].is_loader = true;
             let asked = search.system.interpreter.as_ref().and_then(|i| files.names.find(i));
             if let Some(name) = asked {
@@ -104,7 +106,7 @@ impl Process {
                 && self.of_file(file).is_none()
             {
                 let instance = search.instance(file, origin);
-                let number = self.add(search, files, Map::new(instance, first.chain, 0, via), Some(name));
+                let number = self.add(files, Map::new(instance, first.chain, 0, via), Some(name));
                 self.maps[number as usize].chain = search.chain(instance, first.chain);
                 self.maps[number as usize].preloaded = true;
             }
@@ -118,7 +120,7 @@ impl Process {
             if self.by_name(search, files, one.name).is_none() && self.of_file(file).is_none() {
                 let instance = search.instance(file, origin);
                 let chain = search.chain(instance, ChainId::default());
-                self.add(search, files, Map::new(instance, chain, 0, via), Some(one.name));
+                self.add(files, Map::new(instance, chain, 0, via), Some(one.name));
             }
         }
     }
@@ -132,7 +134,7 @@ impl Process {
         let instance = search.instance(root, home);
         let chain = search.chain(instance, base);
         let number = self.maps.len() as u32;
-        self.add(search, files, Map::new(instance, chain, number, Via::Path), None);
+        self.add(files, Map::new(instance, chain, number, Via::Path), None);
     }
 
     /// Loads what one map needs.
@@ -154,7 +156,7 @@ impl Process {
                 Err(Answer::Found { file, origin, via }) => {
                     let instance = search.instance(file, origin);
                     let chain = search.chain(instance, map.chain);
-                    To::Fresh(self.add(search, files, Map::new(instance, chain, from, via), Some(name)))
+                    To::Fresh(self.add(files, Map::new(instance, chain, from, via), Some(name)))
                 }
             };
             self.edges.push(Edge { from, need: need as u32, to });
@@ -232,16 +234,16 @@ impl Process {
     }
 
     /// Adds a file, known by the name it was asked for as and by its SONAME.
-    fn add(&mut self, search: &Search<'_>, files: &Files<'_>, map: Map, name: Option<Name>) -> u32 {
+    fn add(&mut self, files: &Files<'_>, map: Map, name: Option<Name>) -> u32 {
         let number = self.maps.len() as u32;
-        let (flavour, instance) = (search.system.flavour, map.instance);
+        let instance = map.instance;
         self.maps.push(map);
         self.files[instance.file as usize] = (self.epoch, number);
         let soname = files.elf(instance.file).and_then(|e| e.soname);
-        let names = match flavour {
-            Flavour::Glibc => [name, soname],
+        let names = match self.flavour {
+            Some(Flavour::Glibc) | None => [name, soname],
             // musl goes by the name that was searched for alone.
-            Flavour::Musl => [name.filter(|n| !files.names.text(*n).contains('/')), None],
+            Some(Flavour::Musl) => [name.filter(|n| !files.names.text(*n).contains('/')), None],
         };
         for name in names.into_iter().flatten() {
             self.know(name, number);

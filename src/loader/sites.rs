@@ -6,7 +6,7 @@ use super::process::{Context, Process};
 use super::search::{Answer, ChainId, DirId, Search, Via};
 use super::table::{Files, Name};
 use super::{Lookup, Place, Tree, glob, law};
-use crate::model::{FileKind, ImagePath, Outcome};
+use crate::model::{FileKind, ImagePath, Law, Outcome};
 
 /// The directory of Python packages that a path lies in.
 pub fn site_of(path: &ImagePath) -> Option<ImagePath> {
@@ -144,7 +144,6 @@ impl Sites {
         name: Name,
     ) -> Option<Outcome> {
         let lookups = subject.known.lookups();
-        let frameworks: Vec<String> = lookups.iter().map(|l| l.name.to_owned()).collect();
         let imported = self.imported(search, subject, files, &lookups, path, context)?;
         let own =
             |i: &&Imported| path.as_bytes().strip_prefix(i.package.as_bytes()).is_some_and(|r| r.starts_with(b"/"));
@@ -154,9 +153,8 @@ impl Sites {
                 return Some(outcome.clone());
             }
             let row = &lookups[one.number as usize];
-            if let Some(Answer::Found { file, via, .. }) = look_up(search, files, row, one.number, &one.dirs, name)
-            {
-                return Some(law::found(files, file, law::law(files, &frameworks, via)));
+            if let Some(Answer::Found { file, .. }) = look_up(search, files, row, one.number, &one.dirs, name) {
+                return Some(law::found(files, file, Law::Framework(row.name.to_owned())));
             }
         }
         None

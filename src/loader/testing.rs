@@ -17,7 +17,7 @@ pub fn soname(name: &str, needed: &[&str]) -> ElfFacts {
 
 #[allow(clippy::large_enum_variant, reason = "a few nodes in tests")]
 enum Node {
-    File(FileKind, Option<ElfFacts>),
+    File(FileKind, Option<Box<ElfFacts>>),
     Text,
     Link(String),
     Capture(Capture),
@@ -42,12 +42,12 @@ impl Builder {
     }
 
     pub fn lib(&mut self, path: &str, facts: ElfFacts) -> &mut Self {
-        self.add(path, Node::File(FileKind::SharedObject, Some(facts)))
+        self.add(path, Node::File(FileKind::SharedObject, Some(facts.into())))
     }
 
     pub fn program(&mut self, path: &str, facts: ElfFacts) -> &mut Self {
         let interpreter = facts.interpreter.clone().or_else(|| Some("/lib64/ld-linux-x86-64.so.2".to_owned()));
-        self.add(path, Node::File(FileKind::Executable, Some(ElfFacts { interpreter, ..facts })))
+        self.add(path, Node::File(FileKind::Executable, Some(ElfFacts { interpreter, ..facts }.into())))
     }
 
     pub fn damaged(&mut self, path: &str) -> &mut Self {
@@ -104,7 +104,7 @@ impl Builder {
         for (path, node) in &sorted {
             let entry = match node {
                 Node::File(kind, elf) => {
-                    let facts = FileFacts { elf: elf.clone(), ..FileFacts::new(*kind, 4096) };
+                    let facts = FileFacts { elf: elf.as_deref().cloned(), ..FileFacts::new(*kind, 4096) };
                     files.push(EvidenceFile {
                         path: path.clone(),
                         layer: None,

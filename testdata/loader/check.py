@@ -54,7 +54,8 @@ for case in sorted(os.listdir(top)):
                     same = any(got in (maps.get(name), p, *maps.values()) for p, maps in everyone.items() if p != path)
                     beyond += same
                     mark = "+"
-                    elsewhere.setdefault(path, {})[name] = got
+                    if same:
+                        elsewhere.setdefault(path, {})[name] = got
                 bad += not same
                 print(f"{' ' if same else '!'}{mark} {path:24} {name:28} {str(real):36} {got or '-'}  ({why})")
         truth[case] = {"says": open(f"{top}/{case}/says").read().strip(), "needs": answers, "elsewhere": elsewhere}
