@@ -73,11 +73,11 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
             let Some(verdict) = word(evidence, roles, core, file.component, kind, gpu, catalog) else { continue };
             let missing = found.entry(Key { verdict, component, kind }).or_default();
             missing.names.entry(need.name.clone()).or_insert_with(|| file.path.clone());
-            if let (true, Some(elf)) = (opened, &file.facts.elf) {
-                if let Some(row) = catalog.loading().opening(&file.path, elf, &need.name) {
-                    missing.when.get_or_insert_with(|| row.when.clone());
-                    missing.because.insert(row.because());
-                }
+            if let (true, Some(elf)) = (opened, &file.facts.elf)
+                && let Some(row) = catalog.loading().opening(&file.path, elf, &need.name)
+            {
+                missing.when.get_or_insert_with(|| row.when.clone());
+                missing.because.insert(row.because());
             }
         }
     }
