@@ -275,3 +275,24 @@ fn large_tables_wherever_they_stand() {
         assert_eq!(facts.imports, file.imports, "{order:?} {count}");
     }
 }
+
+#[test]
+fn damage_to_large_tables() {
+    for order in [Order::Front, Order::NamesLast, Order::SymbolsLast] {
+        let whole = large(order, 9_000).bytes;
+        let mut next = numbers(9);
+        for round in 0..12 {
+            let mut bytes = whole.clone();
+            for _ in 0..400 {
+                let at = 64 + next(bytes.len() - 64);
+                bytes[at] ^= 1 << next(8);
+            }
+            // The end of the dynamic section, or of the tables at the end.
+            let dynamic = memchr::memmem::rfind(&whole, &[11, 0, 0, 0, 0, 0, 0, 0, 24]).unwrap();
+            bytes[dynamic - 90 + next(180)] = next(256) as u8;
+            bytes.truncate(whole.len() - round * 100_000);
+            let (facts, _) = read(&bytes, "libcudart.so.12");
+            assert!(facts.imports.len() <= 180, "{order:?}: damage adds no symbols");
+        }
+    }
+}
