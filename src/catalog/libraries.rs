@@ -1,6 +1,6 @@
 //! GPU libraries by SONAME, sets of one version, fall-backs, run-time compilers. Table: `libraries.toml`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 
@@ -19,6 +19,8 @@ pub struct Library {
     majors: BTreeMap<String, Vec<u16>>,
     pip: String,
     apt: String,
+    /// Debian packages of other SONAMEs than the newest.
+    apt_of: BTreeMap<String, String>,
 }
 
 impl Library {
@@ -27,15 +29,19 @@ impl Library {
         self.majors.get(suffix).map_or(&[], Vec::as_slice)
     }
 
-    /// The packages that bring it: "pip: nvidia-cublas-cu12; apt: libcublas-12-*".
-    pub fn packages(&self, suffix: &str) -> String {
-        let major = self.cuda_majors(suffix).last();
-        let number = major.map_or("*".to_owned(), u16::to_string);
+    /// The packages of PyPI and of NVIDIA's Debian repository that bring it: `nvidia-cublas-cu12`, `libcublas-12-*`.
+    /// `cuda`: the major that is wanted, where others say so.
+    pub fn packages(&self, suffix: &str, cuda: Option<u16>) -> (String, String) {
+        let majors = self.cuda_majors(suffix);
+        let major = cuda.filter(|c| majors.is_empty() || majors.contains(c)).or(majors.last().copied());
+        let number = major.map_or("*".to_owned(), |m| m.to_string());
+        // From CUDA 13 on its own libraries carry no number; cuDNN, NCCL and the like still do.
         let pip = match major {
-            Some(13..) => self.pip.clone(),
+            Some(13..) if !majors.is_empty() => self.pip.clone(),
             _ => format!("{}-cu{number}", self.pip),
         };
-        format!("pip: {pip}; apt: {}", self.apt.replace("{M}", &number).replace("{m}", "*"))
+        let apt = self.apt_of.get(suffix).unwrap_or(&self.apt);
+        (pip, apt.replace("{M}", &number).replace("{m}", "*"))
     }
 }
 
@@ -235,6 +241,8 @@ struct RawLibrary {
     majors: BTreeMap<String, Vec<u16>>,
     pip: String,
     apt: String,
+    #[serde(default)]
+    apt_of: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -281,8 +289,8 @@ impl Libraries {
         let mut libraries = Vec::new();
         for raw in tables.rows::<RawLibrary>(FILE, "library")? {
             let soname = Globs::new(FILE, &raw.name, std::slice::from_ref(&raw.soname), true)?;
-            let RawLibrary { name, majors, pip, apt, .. } = raw;
-            libraries.push(Library { name, soname, majors, pip, apt });
+            let RawLibrary { name, majors, pip, apt, apt_of, .. } = raw;
+            libraries.push(Library { name, soname, majors, pip, apt, apt_of });
         }
         let mut sets = Vec::new();
         for raw in tables.rows::<RawSet>(FILE, "set")? {
@@ -328,6 +336,41 @@ impl Libraries {
     pub fn library(&self, name: &str) -> Option<&Library> {
         let (stem, _) = split_soname(name)?;
         self.libraries.iter().find(|l| l.soname.matches_name(stem))
+    }
+
+    /// The packages that bring some libraries, as a sentence: "pip: a, b; apt: c, d". `beside`: all that a file
+    /// needs; what of it belongs to one CUDA major says which is wanted of the rest.
+    pub fn packages_for<'n>(
+        &self,
+        names: impl Iterator<Item = &'n str>,
+        beside: impl Iterator<Item = &'n str>,
+    ) -> String {
+        let cuda = self.cuda_of(beside);
+        let (mut pip, mut apt) = (BTreeSet::new(), BTreeSet::new());
+        for name in names {
+            if let (Some(library), Some((_, suffix))) = (self.library(name), split_soname(name)) {
+                let (a, b) = library.packages(suffix, cuda);
+                pip.insert(a);
+                apt.insert(b);
+            }
+        }
+        let list = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
+        format!("pip: {}; apt: {}", list(pip), list(apt))
+    }
+
+    /// The CUDA major that all of these libraries can belong to, if there is just one.
+    fn cuda_of<'n>(&self, names: impl Iterator<Item = &'n str>) -> Option<u16> {
+        let mut common: Option<BTreeSet<u16>> = None;
+        for name in names {
+            let majors = self.library(name).zip(split_soname(name)).map(|(l, (_, suffix))| l.cuda_majors(suffix));
+            let Some(majors) = majors.filter(|m| !m.is_empty()) else { continue };
+            let majors: BTreeSet<u16> = majors.iter().copied().collect();
+            common = Some(match common {
+                Some(before) => before.intersection(&majors).copied().collect(),
+                None => majors,
+            });
+        }
+        common.filter(|c| c.len() == 1)?.first().copied()
     }
 
     pub fn sets(&self) -> &[Set] {
@@ -383,7 +426,17 @@ mod tests {
         assert_eq!(name("libcudf.so"), None);
         let cufft = c.library("libcufft.so.11").unwrap();
         assert_eq!(cufft.cuda_majors("11"), [12]);
-        assert_eq!(cufft.packages("11"), "pip: nvidia-cufft-cu12; apt: libcufft-12-*");
+        assert_eq!(cufft.packages("11", None), ("nvidia-cufft-cu12".to_owned(), "libcufft-12-*".to_owned()));
+        let ort = ["libcublas.so.11", "libcurand.so.10", "libcudnn.so.8"];
+        assert_eq!(
+            c.packages_for(ort.into_iter(), ort.into_iter()),
+            "pip: nvidia-cublas-cu11, nvidia-cudnn-cu11, nvidia-curand-cu11; apt: libcublas-11-*, libcudnn8, libcurand-11-*"
+        );
+        let new = ["libcublas.so.13", "libcudnn.so.9"];
+        assert_eq!(
+            c.packages_for(new.into_iter(), new.into_iter()),
+            "pip: nvidia-cublas, nvidia-cudnn-cu13; apt: libcublas-13-*, libcudnn9-cuda-13"
+        );
         assert_eq!(split_soname("libtorch.so"), Some(("libtorch", "")));
         assert_eq!(split_soname("libx.sox"), None);
     }

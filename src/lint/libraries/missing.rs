@@ -70,7 +70,10 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
             } else {
                 Kind::OtherMajor
             };
-            let Some(verdict) = word(evidence, roles, core, file.component, kind, gpu, catalog) else { continue };
+            let Some(verdict) = word(evidence, roles, core, (file.component, &file.path), kind, gpu, catalog)
+            else {
+                continue;
+            };
             let missing = found.entry(Key { verdict, component, kind }).or_default();
             missing.names.entry(need.name.clone()).or_insert_with(|| file.path.clone());
             if let (true, Some(elf)) = (opened, &file.facts.elf)
@@ -89,7 +92,7 @@ fn word(
     evidence: &Evidence,
     roles: &[Role],
     core: Option<usize>,
-    owner: Option<usize>,
+    owner: (Option<usize>, &ImagePath),
     kind: Kind,
     gpu: bool,
     catalog: &Catalog,
@@ -105,9 +108,11 @@ fn word(
         let falls_back = gpu && catalog.libraries().falls_back(&evidence.components[core].name).is_some();
         return Some(if falls_back { Verdict::Cpu } else { Verdict::Fail });
     }
+    let (owner, path) = owner;
     let owner = owner?;
     let component = &evidence.components[owner];
-    let vendor = catalog.components().vendor_of_package(component.manager, &component.name).is_some();
+    let vendor = catalog.components().vendor_of_package(component.manager, &component.name).is_some()
+        || catalog.components().vendor_of_path(path).is_some();
     match roles.get(owner)? {
         Role::Idle => None,
         // NVIDIA's own libraries that nothing loads.
@@ -143,9 +148,10 @@ fn told(evidence: &Evidence, key: Key, missing: Missing, catalog: &Catalog) -> O
         n => format!("{n} files, `{path}` first, need {list}"),
     };
     let error = format!("\"{}: cannot open shared object file\"", escape(first.as_bytes()));
-    let packages: BTreeSet<String> =
-        names.iter().filter_map(|n| Some(catalog.libraries().library(n)?.packages(split_soname(n)?.1))).collect();
-    let packages = packages.into_iter().collect::<Vec<_>>().join("; ");
+    let beside = evidence.file_at(path).and_then(|i| evidence.files[i].facts.elf.as_ref());
+    let beside = beside.into_iter().flat_map(|e| &e.needed).map(String::as_str);
+    let all = || names.iter().map(|n| n.as_str());
+    let packages = catalog.libraries().packages_for(all(), beside.chain(all()));
     let component = key.component.map(|c| &evidence.components[c]);
     let fall_back = component.and_then(|c| catalog.libraries().falls_back(&c.name));
     let then = match (&fall_back, key.verdict) {

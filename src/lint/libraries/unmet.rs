@@ -51,7 +51,8 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
 fn word(evidence: &Evidence, file: &EvidenceFile, roles: &[Role], catalog: &Catalog) -> Option<Verdict> {
     let owner = file.component?;
     let component = &evidence.components[owner];
-    let vendor = catalog.components().vendor_of_package(component.manager, &component.name).is_some();
+    let vendor = catalog.components().vendor_of_package(component.manager, &component.name).is_some()
+        || catalog.components().vendor_of_path(&file.path).is_some();
     match roles.get(owner)? {
         Role::Idle => None,
         _ if vendor => None,
@@ -107,7 +108,7 @@ fn told(evidence: &Evidence, key: &Key<'_>, asked: &[Asked<'_>], catalog: &Catal
             UnmetKind::Version => "symbol-version-not-found",
             UnmetKind::Symbol => "undefined-symbol",
         };
-        let message = format!("{who} {library} for {name}{more}, `{provider}`{has}{by} does not have it: {error}");
+        let message = format!("{who} {library} for {name}{more}; `{provider}`{has}{by}, does not have it: {error}");
         (rule, message, help(evidence, unmet, law, provider, catalog))
     };
     Problem {
@@ -153,8 +154,9 @@ fn help(evidence: &Evidence, unmet: &Unmet, law: Option<&Law>, provider: &ImageP
         }
         (Some(better), _) => format!("let the loader find `{}`, which has it, before `/{folder}`", better.path),
         (None, _) => {
-            let suffix = crate::catalog::libraries::split_soname(&unmet.library).map_or("", |s| s.1);
-            let packages = catalog.libraries().library(&unmet.library).map(|l| l.packages(suffix));
+            let name = || std::iter::once(unmet.library.as_str());
+            let known = catalog.libraries().library(&unmet.library).is_some();
+            let packages = known.then(|| catalog.libraries().packages_for(name(), name()));
             match packages {
                 Some(packages) => {
                     format!("update the library ({packages}) to the release that the file was built with")

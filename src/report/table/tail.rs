@@ -82,8 +82,16 @@ pub(super) fn summary(page: &mut Page<'_>, report: &Report, fleet: &[&TargetRepo
             lead.push(span(Ink::Plain, "  "));
             parts.push(standing(fleet));
         }
-        _ => parts
-            .push("no target given, so nothing was judged: add --target GPU[@DRIVER] or --fleet FILE".to_owned()),
+        (image, _) => {
+            // What is wrong on any target is wrong without one.
+            if let Some(image) = image.as_ref().filter(|i| i.verdict < crate::model::Verdict::Ok) {
+                lead.push(span(image.verdict, image.verdict.word()));
+                lead.push(span(Ink::Plain, "  "));
+            }
+            parts.push(
+                "no target given, so no GPU was judged: add --target GPU[@DRIVER] or --fleet FILE".to_owned(),
+            );
+        }
     }
     parts.push(tally(&report.findings));
     if !report.gaps.is_empty() {
