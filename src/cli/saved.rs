@@ -65,6 +65,7 @@ mod tests {
             size: 0,
             config: ConfigFacts::default(),
             layers: Vec::new(),
+            alone: false,
         };
         Evidence {
             schema: Evidence::SCHEMA,

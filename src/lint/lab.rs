@@ -24,6 +24,7 @@ impl Lab {
                 size: 0,
                 config: ConfigFacts::default(),
                 layers: Vec::new(),
+                alone: false,
             },
             files: Vec::new(),
             packages: Vec::new(),

@@ -118,6 +118,9 @@ pub struct ImageFacts {
     pub size: u64,
     pub config: ConfigFacts,
     pub layers: Vec<LayerSummary>,
+    /// A single file or wheel: what stands around it is not known.
+    #[serde(default)]
+    pub alone: bool,
 }
 
 /// Who installed something.

@@ -11,6 +11,7 @@ use crate::catalog::Catalog;
 use crate::image::overlay::Tree;
 use crate::image::{Content, Image};
 use crate::inventory;
+use crate::loader::Simulated;
 use crate::model::{
     Digest, Evidence, EvidenceFile, FileFacts, Gap, GapEffect, ImageFacts, ImagePath, LayerSummary, Machine,
     Platform, Stats,
@@ -94,7 +95,12 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         let why = "holds no program and no library: not a root file system (or an empty one)";
         gaps.push(Gap::image(why));
     }
-    let loading = loading::simulate(&tree, &files, &numbers, &image.config, &inventory.packages);
+    // A file or a wheel by itself says nothing about what will stand around it.
+    let alone = matches!(image.layers.first().map(|l| &l.content), Some(Content::File(_) | Content::Zip(_)));
+    let loading = match alone {
+        true => Simulated::default(),
+        false => loading::simulate(&tree, &files, &numbers, &image.config, &inventory.packages),
+    };
     gaps.extend(loading.gaps);
     gaps.extend(inventory.gaps);
     gaps.sort();
@@ -108,6 +114,7 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
             size: summaries.iter().map(|l| l.size).sum(),
             config: image.config,
             layers: summaries,
+            alone,
         },
         files,
         packages: inventory.packages,

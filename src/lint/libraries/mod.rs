@@ -20,6 +20,9 @@ pub use sets::is_stub;
 
 /// What is wrong with an image's libraries on any target.
 pub fn problems(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Vec<Problem> {
+    if evidence.image.alone {
+        return Vec::new();
+    }
     let reach = reach::Reach::new(evidence, roles, catalog);
     let mut out = missing::problems(evidence, roles, &reach, catalog);
     out.extend(unmet::problems(evidence, roles, &reach, catalog));
