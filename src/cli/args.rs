@@ -64,6 +64,9 @@ pub enum Command {
     /// Judge an image and print what to rebuild or replace
     #[command(after_help = PLAN_HELP)]
     Plan(PlanArgs),
+    /// Judge an image and print a shell script that checks the prediction on a GPU node
+    #[command(after_help = VERIFY_HELP)]
+    VerifyScript(VerifyArgs),
     /// List device code and linked libraries of single files
     #[command(after_help = INSPECT_HELP)]
     Inspect(InspectArgs),
@@ -102,6 +105,12 @@ const PLAN_HELP: &str = "\
 Examples:
   imagelint plan image.tar --target \"RTX 5090@575\"
   eval \"$(imagelint plan image.tar --fleet fleet.toml --emit env --fail-on never)\"";
+
+const VERIFY_HELP: &str = "\
+Examples:
+  imagelint verify-script registry/app:1 --target a100@535 >verify.sh
+  sh verify.sh                                       on the node, with docker or podman
+  kubectl exec -i POD -- sh -s inside <verify.sh     within a pod of the image";
 
 const INSPECT_HELP: &str = "\
 Examples:
@@ -169,6 +178,12 @@ pub struct ScanArgs {
     /// Format on standard output: table or json
     #[arg(long, short, default_value = "table", value_parser = format, help_heading = "Report")]
     pub format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct VerifyArgs {
+    #[command(flatten)]
+    pub image: ImageArgs,
 }
 
 #[derive(Debug, clap::Args)]

@@ -12,6 +12,7 @@ mod plan;
 mod progress;
 mod saved;
 mod scan;
+mod verify;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let result = match &parsed.command {
         Command::Scan(args) => scan::run(args, &screen),
         Command::Plan(args) => plan::run(args, &screen),
+        Command::VerifyScript(args) => verify::run(args, &screen),
         Command::Inspect(args) => inspect::run(args, &screen),
         Command::Explain(args) => explain::run(args, &screen),
         Command::Rules(args) => lists::rules(args, &screen),

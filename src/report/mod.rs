@@ -9,6 +9,7 @@ mod paint;
 mod sample;
 pub mod table;
 pub mod text;
+pub mod verify;
 
 use std::io::{self, Write};
 
