@@ -42,18 +42,21 @@ impl Reach {
     }
 }
 
-/// The files with which a component starts: those that the table of frameworks names and its Python extension
-/// modules; where there are none, all that carry device code.
+/// The files with which a component starts: those that the table of frameworks names, else its Python extension
+/// modules, else all that carry device code.
 fn mains(evidence: &Evidence, component: usize, catalog: &Catalog) -> Vec<usize> {
     let own = |f: &&(usize, &EvidenceFile)| f.1.component == Some(component) && loads_at_all(f.1, catalog);
     let files: Vec<(usize, &EvidenceFile)> = evidence.files.iter().enumerate().collect();
-    let starts = |f: &EvidenceFile| {
-        let module = is_extension(&f.path.file_name_lossy());
-        module || catalog.components().framework_of_path(&f.path).is_some()
+    let pick = |starts: &dyn Fn(&EvidenceFile) -> bool| -> Vec<usize> {
+        files.iter().filter(own).filter(|f| starts(f.1)).map(|f| f.0).collect()
     };
-    let named: Vec<usize> = files.iter().filter(own).filter(|f| starts(f.1)).map(|f| f.0).collect();
+    let named = pick(&|f| catalog.components().framework_of_path(&f.path).is_some());
     if !named.is_empty() {
         return named;
+    }
+    let modules = pick(&|f| is_extension(&f.path.file_name_lossy()));
+    if !modules.is_empty() {
+        return modules;
     }
     files.iter().filter(own).filter(|f| counts(f.1, catalog) || f.1.facts.elf.is_some()).map(|f| f.0).collect()
 }
