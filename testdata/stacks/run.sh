@@ -13,6 +13,7 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "${1:-$here/stacks-work}"; work=$(cd "${1:-$here/stacks-work}" && pwd); shift || true
+exec 9>"$work/.lock"; flock -n 9 || { echo "run.sh: another run is at work in $work" >&2; exit 2; }
 imagelint=${IMAGELINT:-imagelint}
 command -v "$imagelint" >/dev/null || { echo "run.sh: no program $imagelint; set IMAGELINT" >&2; exit 2; }
 evidence=$work/evidence; mkdir -p "$evidence" "$work/tmp"
