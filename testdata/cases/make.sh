@@ -17,9 +17,8 @@ only=" $* "
 tools=${TOOLS:-$out/tools}
 fetch() { # WHEEL VERSION: unpacked at $tools/WHEEL-VERSION
     [ -d "$tools/$1-$2" ] || {
-        pip download -q --no-deps --only-binary=:all: --python-version 3.11 --platform manylinux2014_x86_64 \
-            --platform manylinux2010_x86_64 --platform manylinux1_x86_64 --platform manylinux_2_28_x86_64 \
-            -d "$tools/wheels" "$1==$2"
+        local platforms=() p; for p in {2_{28..5},2014,2010,1}; do platforms+=(--platform "manylinux${p/#2_/_2_}_x86_64"); done
+        pip download -q --no-deps --only-binary=:all: --python-version 3.11 "${platforms[@]}" -d "$tools/wheels" "$1==$2"
         python3 -m zipfile -e "$tools/wheels/${1//-/_}-$2"-*.whl "$tools/$1-$2"
         chmod -R +x "$tools/$1-$2"
     }
