@@ -150,13 +150,14 @@ fn preloads(subject: &Subject<'_>, files: &mut Files<'_>) -> Vec<Name> {
     texts.iter().map(|t| files.names.add(t)).collect()
 }
 
-/// The loaders that programs ask for, and how many do.
+/// The loaders that files ask for, and how many do; a program counts for many libraries.
 fn interpreters(files: &Files<'_>) -> BTreeMap<Key, usize> {
+    const PROGRAM: usize = 1000;
     let mut out: BTreeMap<Key, usize> = BTreeMap::new();
     for (file, elf) in files.elfs() {
-        let flavour = flavour_of(elf);
-        let weight = usize::from(files.all[file as usize].facts.kind == FileKind::Executable);
-        if let (Some(flavour), true) = (flavour, weight > 0 || !elf.needed.is_empty()) {
+        let is_program = files.all[file as usize].facts.kind == FileKind::Executable;
+        let weight = if is_program { PROGRAM } else { 1 };
+        if let Some(flavour) = flavour_of(elf) {
             *out.entry((elf.facts.machine, flavour, elf.facts.interpreter.clone())).or_default() += weight;
         }
     }
@@ -180,17 +181,12 @@ fn flavour_of(elf: &Elf<'_>) -> Option<Flavour> {
 
 /// What libraries of a machine get: the laws that most programs are under, and the path they ask for.
 fn usual(interpreters: &BTreeMap<Key, usize>) -> HashMap<(u16, Option<Flavour>), Key> {
-    let mut out: HashMap<(u16, Option<Flavour>), (usize, Key)> = HashMap::new();
-    for (key, count) in interpreters {
-        for slot in [(key.0, Some(key.1)), (key.0, None)] {
-            // A path that some program names counts more than none.
-            let weight = count * 2 + usize::from(key.2.is_some());
-            if out.get(&slot).is_none_or(|(most, _)| weight > *most) {
-                out.insert(slot, (weight, key.clone()));
-            }
-        }
-    }
-    out.into_iter().map(|(slot, (_, key))| (slot, key)).collect()
+    // A path that some program names counts more than none.
+    let mut keys: Vec<(&Key, &usize)> = interpreters.iter().collect();
+    keys.sort_by_key(|(key, count)| (key.2.is_some(), **count));
+    let slots =
+        keys.into_iter().flat_map(|(key, _)| [(key.0, Some(key.1)), (key.0, None)].map(|s| (s, key.clone())));
+    slots.collect()
 }
 
 struct Run<'a> {
@@ -228,10 +224,13 @@ impl<'a> Run<'a> {
 
     /// The loader of most programs, or of most libraries.
     fn main_world(&mut self, interpreters: &BTreeMap<Key, usize>) -> Option<usize> {
-        let platform = |key: &&Key| interpreters.get(*key).copied().unwrap_or(0);
-        let key = interpreters.keys().max_by_key(platform)?.clone();
-        let usual = self.usual.get(&(key.0, Some(key.1))).cloned().unwrap_or(key);
-        Some(self.world(usual))
+        let mut counts: BTreeMap<(u16, Flavour), usize> = BTreeMap::new();
+        for ((machine, flavour, _), count) in interpreters {
+            *counts.entry((*machine, *flavour)).or_default() += count;
+        }
+        let (machine, flavour) = counts.into_iter().max_by_key(|(_, count)| *count)?.0;
+        let usual = self.usual.get(&(machine, Some(flavour))).cloned();
+        Some(self.world(usual.unwrap_or((machine, flavour, None))))
     }
 
     fn key_of(&self, elf: &Elf<'_>) -> Key {

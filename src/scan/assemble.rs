@@ -11,6 +11,7 @@ use crate::catalog::Catalog;
 use crate::image::overlay::Tree;
 use crate::image::{Content, Image};
 use crate::inventory;
+use crate::loader::Simulated;
 use crate::model::{
     Digest, Evidence, EvidenceFile, FileFacts, Gap, ImageFacts, ImagePath, LayerSummary, Machine, Platform, Stats,
 };
@@ -78,7 +79,10 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         let why = "holds no program and no library: not a root file system (or an empty one)";
         gaps.push(Gap::image(why));
     }
-    let loading = loading::simulate(&tree, &files, &numbers, &image.config);
+    // A file by itself, or a wheel, says nothing about what lies around it.
+    let alone = matches!(image.layers.first().map(|l| &l.content), Some(Content::File(_) | Content::Zip(_)));
+    let loading =
+        if alone { Simulated::default() } else { loading::simulate(&tree, &files, &numbers, &image.config) };
     gaps.extend(loading.gaps);
     gaps.extend(inventory.gaps);
     gaps.sort();
