@@ -187,17 +187,12 @@ fn flavour_of(elf: &Elf<'_>) -> Option<Flavour> {
 
 /// What libraries of a machine get: the laws that most programs are under, and the path they ask for.
 fn usual(interpreters: &BTreeMap<Key, usize>) -> HashMap<(u16, Option<Flavour>), Key> {
-    let mut out: HashMap<(u16, Option<Flavour>), ((bool, usize), Key)> = HashMap::new();
-    for (key, count) in interpreters {
-        for slot in [(key.0, Some(key.1)), (key.0, None)] {
-            // A path that some program names counts more than none.
-            let weight = (key.2.is_some(), *count);
-            if out.get(&slot).is_none_or(|(most, _)| weight > *most) {
-                out.insert(slot, (weight, key.clone()));
-            }
-        }
-    }
-    out.into_iter().map(|(slot, (_, key))| (slot, key)).collect()
+    // A path that some program names counts more than none.
+    let mut keys: Vec<(&Key, &usize)> = interpreters.iter().collect();
+    keys.sort_by_key(|(key, count)| (key.2.is_some(), **count));
+    let slots =
+        keys.into_iter().flat_map(|(key, _)| [(key.0, Some(key.1)), (key.0, None)].map(|s| (s, key.clone())));
+    slots.collect()
 }
 
 struct Run<'a> {
