@@ -55,36 +55,15 @@ pub fn load(path: &Path) -> Result<Vec<Vec<Evidence>>, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ConfigFacts, ImageFacts, Platform, Stats};
+    use crate::model::{ImageFacts, Platform};
 
     fn evidence(reference: &str, platform: &str) -> Evidence {
         let image = ImageFacts {
             reference: reference.into(),
-            digest: None,
             platform: Some(Platform::linux(platform)),
-            size: 0,
-            config: ConfigFacts::default(),
-            layers: Vec::new(),
-            alone: false,
+            ..ImageFacts::default()
         };
-        Evidence {
-            schema: Evidence::SCHEMA,
-            image,
-            files: Vec::new(),
-            packages: Vec::new(),
-            components: Vec::new(),
-            claims: Vec::new(),
-            toolkits: Vec::new(),
-            landmarks: Vec::new(),
-            loads: Vec::new(),
-            empty_driver_files: Vec::new(),
-            driver: Vec::new(),
-            libc: None,
-            ld_cache: Default::default(),
-            links: Vec::new(),
-            gaps: Vec::new(),
-            stats: Stats::default(),
-        }
+        Evidence { schema: Evidence::SCHEMA, image, ..Evidence::default() }
     }
 
     #[test]

@@ -19,27 +19,11 @@ impl Lab {
             schema: Evidence::SCHEMA,
             image: ImageFacts {
                 reference: "lab".into(),
-                digest: None,
                 platform: Some(Platform::default()),
-                size: 0,
-                config: ConfigFacts::default(),
-                layers: Vec::new(),
-                alone: false,
+                ..ImageFacts::default()
             },
-            files: Vec::new(),
-            packages: Vec::new(),
-            components: Vec::new(),
-            claims: Vec::new(),
-            toolkits: Vec::new(),
-            landmarks: Vec::new(),
-            loads: Vec::new(),
-            empty_driver_files: Vec::new(),
-            driver: Vec::new(),
             libc: Some(Libc::Glibc { path: at("lib/libc.so.6"), version: Some("2.31".into()) }),
-            ld_cache: LdCache::Absent,
-            links: Vec::new(),
-            gaps: Vec::new(),
-            stats: Stats::default(),
+            ..Evidence::default()
         })
     }
 

@@ -107,7 +107,7 @@ pub struct LayerSummary {
 }
 
 /// The image as a whole.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ImageFacts {
     /// As named by the user, without absolute host paths.
     pub reference: String,
@@ -196,7 +196,7 @@ pub struct Stats {
 }
 
 /// Everything known about an image, before anything is judged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Evidence {
     pub schema: u32,
     pub image: ImageFacts,
