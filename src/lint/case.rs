@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::problem::Problem;
-use super::{Judged, compilers, driver_files, host, words};
+use super::{Judged, compilers, driver_files, gate, host, words};
 use crate::catalog::Catalog;
 use crate::catalog::compat::Host;
 use crate::catalog::variants::{Choice, Context, WhenMissing};
@@ -102,6 +102,7 @@ pub fn judge<'a>(
     problems.extend(host::wrong_platform(target, found, &components));
     problems.extend(host::driver_window(target, catalog));
     problems.extend(host::cuda_major(target, found, &components, catalog));
+    problems.extend(gate::problems(target, found, catalog));
     problems.extend(driver_files::problems(target, found));
     problems.extend(compilers::too_old(target, found, roles, catalog));
     problems.extend(common.iter().map(|p| p.on(target)));

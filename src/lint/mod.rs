@@ -4,6 +4,7 @@ mod case;
 mod compilers;
 mod driver_files;
 mod findings;
+mod gate;
 mod host;
 #[cfg(test)]
 mod lab;

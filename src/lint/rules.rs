@@ -61,6 +61,7 @@ pub const RULES: &[Rule] = &[
     rule!("no-variant-for-image", Error, "A package brings variants of its library, none of them for this image"),
     rule!("opened-library-not-found", Error, "A library that is opened by name at run time is not in the image"),
     rule!("ptx-too-new-for-driver", Error, "PTX newer than the driver's compiler: \"unsupported toolchain\""),
+    rule!("requirement-not-met", Error, "The driver does not meet NVIDIA_REQUIRE_*: some runtimes refuse to start"),
     rule!("scan-incomplete", Warning, "Part of the image could not be read"),
     rule!("special-code-for-other-targets", Note, "Kernels for other chips beside code that serves this one"),
     rule!("stub-driver-on-path", Error, "The loader would take a stub of libcuda"),

@@ -78,6 +78,7 @@ pub struct Target {
     pub capability: Capability,
     pub driver: Option<DriverRange>,
     pub class: Option<GpuClass>,
+    /// NVML's brand as the fleet gives it; without one, the catalog says what it may be.
     pub brand: Option<String>,
     pub runtime: Runtime,
     pub start: Start,
