@@ -41,6 +41,12 @@ pub const RULES: &[Rule] = &[
         "The folder where the node mounts the driver is not on the loader's path"
     ),
     rule!("driver-too-old-for-cuda", Error, "The driver is below the floor of the CUDA major in use"),
+    rule!(
+        "forward-compat-not-usable",
+        Error,
+        "A forward-compat libcuda is taken where the GPU (804) or the host's driver (803) refuses it"
+    ),
+    rule!("forward-compat-used", Note, "The image runs through a forward-compat libcuda of a newer driver"),
     rule!("glibc-too-old", Error, "A file asks for a newer glibc than the image has"),
     rule!("jit-at-start", Warning, "Only PTX for the GPU: compiled by the driver at each cold start"),
     rule!("jit-compiler-missing", Warning, "A package compiles at run time and lacks a compiler, tool or header"),

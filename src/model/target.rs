@@ -31,6 +31,16 @@ pub enum Runtime {
     Tegra,
 }
 
+impl Runtime {
+    /// Whether it runs ldconfig in the container before the program starts.
+    pub fn runs_ldconfig(self) -> bool {
+        match self {
+            Self::Toolkit | Self::Legacy | Self::Cdi | Self::Wsl | Self::Tegra => true,
+            Self::Gke => false,
+        }
+    }
+}
+
 /// What asks for the GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
