@@ -268,7 +268,11 @@ pub fn failures(predicate: &str, host: &Properties<'_>, check: fn(&str, &Propert
         }
     }
     let text = |told: &Told<'_>| match told {
-        Told::Brands => format!("brand={}: the GPU is {}", brands.join("|"), host.brand.unwrap_or("of none")),
+        Told::Brands => {
+            let more = if brands.len() > FEW { "|…" } else { "" };
+            let few = brands.iter().take(FEW).copied().collect::<Vec<_>>().join("|");
+            format!("brand={few}{more}: the GPU is {}", host.brand.unwrap_or("of none"))
+        }
         Told::Branches(row) => {
             let (brand, all) = &branches[*row];
             format!("brand={brand} with driver {}: the driver is {}", all.join("|"), host.driver.unwrap_or("another"))
@@ -277,6 +281,9 @@ pub fn failures(predicate: &str, host: &Properties<'_>, check: fn(&str, &Propert
     };
     told.iter().map(text).collect()
 }
+
+/// Brands that are told by name.
+const FEW: usize = 4;
 
 /// What [`failures`] tells, in order.
 enum Told<'a> {

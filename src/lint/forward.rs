@@ -83,6 +83,7 @@ pub fn compat<'a>(target: &Target, evidence: &'a Evidence, catalog: &Catalog) ->
             let asked = hooked == Some(path);
             return match (catalog.forward().activation(&version, host, target.runtime), eligible) {
                 (Activation::Yes, Eligible::No) if asked => Fate::NotEligible,
+                (Activation::Yes, _) if asked && !catalog.forward().serves(&version, host) => Fate::NotForBranch,
                 (Activation::Yes, _) if asked => Fate::Serves,
                 (Activation::ByMode, Eligible::No) if asked => Fate::NotEligibleByMode,
                 _ if by == By::Cache && older => Fate::Older,
@@ -219,7 +220,7 @@ pub fn problem(compat: Option<&Compat<'_>>, target: &Target, catalog: &Catalog) 
         ),
         Fate::NotForBranch => (
             Verdict::Warn,
-            format!("{way}, and it is not made for hosts of R{}: {MISMATCH}, if not supported", host.branch()),
+            format!("{way}, and its list of host drivers lacks R{}: likely {MISMATCH}", host.branch()),
         ),
         Fate::Serves => return used(compat, target, catalog),
     };
@@ -292,7 +293,7 @@ fn because(compat: &Compat<'_>, target: &Target, catalog: &Catalog) -> Vec<Strin
 pub fn tell_who_needs_it(cases: &mut [TargetCase<'_>], catalog: &Catalog) {
     let users: Vec<String> = cases
         .iter()
-        .filter(|c| c.compat.as_ref().is_some_and(|u| u.driver().is_some()))
+        .filter(|c| c.compat.as_ref().is_some_and(|u| u.driver().is_some() && u.worst.0 == Fate::Serves))
         .filter_map(|c| {
             let driver = &c.target.driver.as_ref()?.lowest;
             let cuda = catalog.drivers().native_cuda(driver)?;
@@ -342,7 +343,7 @@ mod tests {
             assert_eq!(driver, None);
             return "-".to_owned();
         };
-        assert_eq!(driver.is_some(), verdict == Verdict::Ok, "{message}");
+        assert!(driver.is_some() || verdict < Verdict::Ok, "{message}");
         let code = ["804", "803", "WSL2"].into_iter().find(|c| message.contains(c));
         match verdict {
             Verdict::Ok => "used".to_owned(),
@@ -419,6 +420,7 @@ mod tests {
         assert_eq!(word(&lab, "rtx 4090@525", Legacy), "fail 804");
         assert_eq!(word(&lab, "rtx 4090@525", Toolkit), "warn 804");
         assert_eq!(word(&lab, "a100@525", Toolkit), "-");
+        assert_eq!(word(&lab, "a100@525", Legacy), "warn 803");
         for runtime in [Gke, Wsl] {
             assert_eq!(word(&lab, "rtx 4090@550", runtime), "-");
         }

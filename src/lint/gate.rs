@@ -17,6 +17,9 @@ pub fn problems(target: &Target, evidence: &Evidence, catalog: &Catalog) -> Vec<
     asked.iter().filter_map(|(variable, predicate)| gate.problem(variable, predicate)).collect()
 }
 
+/// The variable from which the hook infers a condition where an image states none.
+const IMPLIED: &str = "CUDA_VERSION";
+
 type Check = fn(&str, &Properties<'_>) -> Answer;
 
 /// A target, as the runtime's check may see it.
@@ -125,7 +128,9 @@ impl<'a> Gate<'a> {
                 "with CDI nothing checks it: the container starts, and what the driver lacks shows later".to_owned(),
             ),
             Runtime::Toolkit | Runtime::Wsl | Runtime::Gke => {
-                (Verdict::Warn, format!("refused on legacy hosts (\"{words}\"), starts on CDI"))
+                // What the image does not say itself, only the hook reads into it.
+                let verdict = if variable == IMPLIED { Verdict::Ok } else { Verdict::Warn };
+                (verdict, format!("refused on legacy hosts (\"{words}\"), starts on CDI"))
             }
         };
         let variable = escape(variable.as_bytes());
@@ -242,6 +247,7 @@ mod tests {
         let old = [("CUDA_VERSION", "12.8.1")];
         let found = |env: &[(&str, &str)]| found(env, "a100@550", Runtime::Legacy, None);
         assert!(found(&old).unwrap().message.contains("CUDA_VERSION is not met (cuda>=12.8"));
+        assert_eq!(found(&old).unwrap().verdict, Verdict::Blocked);
         assert_eq!(found(&[old[0], ("NVIDIA_DISABLE_REQUIRE", "1")]), None);
         assert_eq!(found(&[old[0], ("NVIDIA_REQUIRE_CUDA", "cuda>=12.4")]), None);
         let floor = |v: &str| found(&[("NVIDIA_REQUIRE_DRIVER", v)]).map(|p| p.verdict);

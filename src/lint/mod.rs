@@ -6,6 +6,8 @@ mod driver_files;
 mod findings;
 mod forward;
 mod gate;
+#[cfg(test)]
+mod golden;
 mod host;
 #[cfg(test)]
 mod lab;
