@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::problem::Problem;
-use super::{Judged, compilers, driver_files, forward, gate, host, words};
+use super::{Judged, compilers, driver_files, environment, forward, gate, host, words};
 use crate::catalog::Catalog;
 use crate::catalog::compat::Host;
 use crate::catalog::variants::{Choice, Context, WhenMissing};
@@ -107,6 +107,7 @@ pub fn judge<'a>(
     problems.extend(host::cuda_major(target, &host, found, &components, catalog));
     problems.extend(forward::problem(compat.as_ref(), target, catalog));
     problems.extend(gate::problems(target, found, catalog));
+    problems.extend(environment::problems(target, found, roles, catalog));
     problems.extend(driver_files::problems(target, found));
     problems.extend(compilers::too_old(target, found, roles, catalog));
     problems.extend(common.iter().map(|p| p.on(target)));

@@ -51,7 +51,7 @@ pub fn wrong_platform(target: &Target, evidence: &Evidence, components: &[Compon
 }
 
 /// The program that starts first, if it is an ELF file named by an absolute path.
-fn entrypoint_file(evidence: &Evidence) -> Option<&EvidenceFile> {
+pub fn entrypoint_file(evidence: &Evidence) -> Option<&EvidenceFile> {
     let config = &evidence.image.config;
     let program = config.entrypoint.first().or(config.cmd.first()).filter(|p| p.starts_with('/'))?;
     let path = ImagePath::new(program);

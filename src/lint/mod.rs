@@ -3,6 +3,7 @@
 mod case;
 mod compilers;
 mod driver_files;
+mod environment;
 mod findings;
 mod forward;
 mod gate;

@@ -33,6 +33,7 @@ pub const RULES: &[Rule] = &[
     rule!("cpu-build-in-gpu-image", Error, "A framework without GPU support in an image that is meant for GPUs"),
     rule!("device-code-may-not-load", Warning, "Machine code whose loading on this GPU nobody promises (Jetson)"),
     rule!("device-code-not-readable", Warning, "Device code that could not be listed whole"),
+    rule!("driver-capability-missing", Error, "NVIDIA_DRIVER_CAPABILITIES leaves out a library that is used"),
     rule!("driver-does-not-know-gpu", Error, "The driver is older than the GPU, or has dropped it"),
     rule!("driver-in-image", Error, "Files of NVIDIA's driver are in the image"),
     rule!(
@@ -48,6 +49,7 @@ pub const RULES: &[Rule] = &[
     ),
     rule!("forward-compat-used", Note, "The image runs through a forward-compat libcuda of a newer driver"),
     rule!("glibc-too-old", Error, "A file asks for a newer glibc than the image has"),
+    rule!("gpu-not-requested", Error, "The image does not ask the nvidia runtime for a GPU"),
     rule!("jit-at-start", Warning, "Only PTX for the GPU: compiled by the driver at each cold start"),
     rule!("jit-compiler-missing", Warning, "A package compiles at run time and lacks a compiler, tool or header"),
     rule!("jit-disabled", Error, "Only PTX for the GPU, and the image forbids compiling it"),
