@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::toolkits::Toolkits;
 use super::{CatalogError, Tables, Trust};
-use crate::model::{Capability, CudaVersion, DriverVersion, PtxIsa};
+use crate::model::{Capability, CudaVersion, DriverRange, DriverVersion, PtxIsa};
 
 const FILE: &str = "drivers.toml";
 
@@ -117,6 +117,18 @@ impl Drivers {
     /// than all that are known.
     pub fn branch_of(&self, driver: &DriverVersion) -> Option<&Branch> {
         self.branches.iter().rev().find(|b| b.branch <= driver.branch())
+    }
+
+    /// The drivers of a range that may be told apart: its lowest, and the known branches behind that.
+    pub fn inside(&self, range: &DriverRange) -> Vec<DriverVersion> {
+        let later = self.branches.iter().map(|b| DriverVersion::branch_floor(b.branch));
+        let later = later.filter(|b| *b > range.lowest && range.below.as_ref().is_none_or(|below| b < below));
+        std::iter::once(range.lowest.clone()).chain(later).collect()
+    }
+
+    /// The oldest known branch whose own CUDA is `cuda` or newer.
+    pub fn min_branch_for_cuda(&self, cuda: CudaVersion) -> Option<&Branch> {
+        self.branches.iter().find(|b| b.native_cuda >= cuda)
     }
 
     /// The CUDA version that a driver knows natively.

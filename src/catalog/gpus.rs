@@ -60,6 +60,17 @@ impl Gpu {
     }
 }
 
+/// Brands among which NVML's answer for a GPU is, `[[brands]]`.
+#[derive(Debug, Clone, Deserialize)]
+struct Brands {
+    name: String,
+    of: Vec<String>,
+    /// GPUs of which only the class is known.
+    class: Option<GpuClass>,
+    #[serde(flatten)]
+    trust: Trust,
+}
+
 /// A family of cloud machines and its GPU, `[[instance]]`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Instance {
@@ -81,6 +92,7 @@ pub(super) struct Foreign {
 #[derive(Debug)]
 pub struct Gpus {
     gpus: Vec<Gpu>,
+    brands: Vec<Brands>,
     instances: Vec<Instance>,
     foreign: Vec<Foreign>,
 }
@@ -115,7 +127,17 @@ impl Gpus {
         for gpu in &mut gpus {
             gpu.brand.make_ascii_lowercase();
         }
-        Ok(Self { gpus, instances: tables.rows(FILE, "instance")?, foreign })
+        let brands = tables.rows(FILE, "brands")?;
+        Ok(Self { gpus, brands, instances: tables.rows(FILE, "instance")?, foreign })
+    }
+
+    /// What NVML may call a GPU of that name or class, with the table's row; nothing where neither is known.
+    pub fn brands(&self, name: &str, class: Option<GpuClass>) -> Option<(&[String], String)> {
+        let brand = self.gpus.iter().find(|g| g.name == name).map(|g| g.brand.as_str());
+        let named = self.brands.iter().find(|b| brand.is_some_and(|brand| b.of.iter().any(|o| o == brand)));
+        let of_class = || self.brands.iter().find(|b| b.class.is_some() && b.class == class);
+        let row = named.or_else(of_class)?;
+        Some((&row.of, row.trust.because(FILE, &row.name)))
     }
 
     /// Products in the table's order.
@@ -129,5 +151,23 @@ impl Gpus {
 
     pub(super) fn foreign(&self) -> &[Foreign] {
         &self.foreign
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Catalog;
+    use super::*;
+
+    #[test]
+    fn brands_by_name_and_by_class() {
+        let gpus = Catalog::embedded().gpus();
+        let brands = |name: &str, class| gpus.brands(name, class).map(|(b, _)| b.join(" "));
+        assert_eq!(brands("NVIDIA L4", None).as_deref(), Some("tesla nvidia"));
+        assert_eq!(brands("NVIDIA GeForce RTX 4090", None).as_deref(), Some("geforce geforcertx"));
+        assert_eq!(brands("NVIDIA TITAN V", Some(GpuClass::Consumer)).as_deref(), Some("titan titanrtx"));
+        assert_eq!(brands("sm_90", Some(GpuClass::Datacenter)).as_deref(), Some("tesla nvidia"));
+        assert_eq!(brands("sm_90", None), None);
+        assert_eq!(brands("Jetson AGX Orin", Some(GpuClass::Embedded)), None);
     }
 }

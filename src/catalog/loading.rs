@@ -138,6 +138,8 @@ struct RawOpens {
 #[derive(Debug)]
 pub struct Driver {
     pub name: String,
+    /// The value in NVIDIA_DRIVER_CAPABILITIES without which it may be left out.
+    pub capability: Option<String>,
     libraries: Globs,
     trust: Trust,
 }
@@ -151,9 +153,22 @@ impl Driver {
 #[derive(Deserialize)]
 struct RawDriver {
     name: String,
+    capability: Option<String>,
     libraries: Vec<String>,
     #[serde(flatten)]
     trust: Trust,
+}
+
+/// A value of NVIDIA_DRIVER_CAPABILITIES.
+#[derive(Debug, Deserialize)]
+pub struct Capability {
+    pub name: String,
+    /// What an image gets that does not set it.
+    #[serde(default)]
+    pub default: bool,
+    /// CUDA programs that open its libraries go on without.
+    #[serde(default)]
+    pub soft: bool,
 }
 
 /// A library and how its symbols begin.
@@ -172,6 +187,7 @@ pub struct Loading {
     files: GlobSet,
     rows: Vec<usize>,
     drivers: Vec<Driver>,
+    capabilities: Vec<Capability>,
     families: Vec<Family>,
 }
 
@@ -179,9 +195,10 @@ impl Loading {
     pub(crate) fn read(tables: &mut Tables) -> Result<Self, CatalogError> {
         let lookups = tables.rows::<Lookup>(FILE, "lookup")?;
         let families = tables.rows::<Family>(FILE, "family")?;
+        let capabilities = tables.rows::<Capability>(FILE, "capability")?;
         let drivers = tables.rows::<RawDriver>(FILE, "driver")?.into_iter().map(|raw| {
             let libraries = names(&raw.name, &raw.libraries)?;
-            Ok(Driver { libraries, name: raw.name, trust: raw.trust })
+            Ok(Driver { libraries, name: raw.name, capability: raw.capability, trust: raw.trust })
         });
         let drivers = drivers.collect::<Result<_, CatalogError>>()?;
         let mut set = GlobSetBuilder::new();
@@ -201,7 +218,7 @@ impl Loading {
             opens.push(Opens { name, when, need, explicit: names, mentioned, suffix, only_if, trust });
         }
         let files = set.build().map_err(|e| bad("opens", e.to_string()))?;
-        Ok(Self { lookups, opens, files, rows, drivers, families })
+        Ok(Self { lookups, opens, files, rows, drivers, capabilities, families })
     }
 
     pub fn lookups(&self) -> &[Lookup] {
@@ -221,6 +238,16 @@ impl Loading {
     /// The row by which a file opens a library.
     pub fn opening(&self, path: &ImagePath, elf: &ElfFacts, library: &str) -> Option<&Opens> {
         self.opens_of(path, elf).find(|row| row.names(elf).iter().any(|n| n == library))
+    }
+
+    /// The values that NVIDIA_DRIVER_CAPABILITIES may have, but for `all`.
+    pub fn capabilities(&self) -> &[Capability] {
+        &self.capabilities
+    }
+
+    /// Whether CUDA programs that open libraries of a capability go on without.
+    pub fn is_soft(&self, capability: &str) -> bool {
+        self.capabilities.iter().any(|c| c.name == capability && c.soft)
     }
 
     /// The row of the driver that has a library of this name.

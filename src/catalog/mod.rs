@@ -4,6 +4,7 @@
 pub mod compat;
 pub mod components;
 pub mod drivers;
+pub mod forward;
 pub mod gpus;
 pub mod knobs;
 pub mod laws;
@@ -25,6 +26,7 @@ use toml::{Table, Value};
 use crate::model::{Digest, DriverVersion, PtxIsa};
 use components::Components;
 use drivers::Drivers;
+use forward::Forward;
 use gpus::Gpus;
 use knobs::Knobs;
 use libraries::Libraries;
@@ -104,6 +106,7 @@ pub struct Catalog {
     components: Components,
     libraries: Libraries,
     loading: Loading,
+    forward: Forward,
 }
 
 impl Catalog {
@@ -141,6 +144,7 @@ impl Catalog {
             components: Components::read(&mut tables)?,
             libraries: Libraries::read(&mut tables)?,
             loading: Loading::read(&mut tables)?,
+            forward: Forward::read(&mut tables)?,
         };
         laws::check(&catalog)?;
         Ok(catalog)
@@ -186,6 +190,10 @@ impl Catalog {
 
     pub fn loading(&self) -> &Loading {
         &self.loading
+    }
+
+    pub fn forward(&self) -> &Forward {
+        &self.forward
     }
 
     /// The newest PTX ISA that a driver's JIT knows; see [`Drivers::ptx_isa`].

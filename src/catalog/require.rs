@@ -7,7 +7,7 @@
 
 use std::cmp::Ordering;
 
-use crate::model::ConfigFacts;
+use crate::model::{ConfigFacts, CudaVersion};
 
 /// What the host's driver says of itself and of one GPU. What is not known makes a rule true, as where there is no
 /// driver or no device.
@@ -210,6 +210,100 @@ pub fn message(predicate: &str, answer: Answer) -> Option<String> {
     }
 }
 
+/// The CUDA version that an image declares to need, and the variable that says so.
+pub fn declared_cuda(config: &ConfigFacts) -> Option<(&'static str, CudaVersion)> {
+    const CUDA: &str = "NVIDIA_REQUIRE_CUDA";
+    let asked = config.var(CUDA).and_then(|text| {
+        let rules = text.split([' ', ',']).filter_map(split);
+        rules.filter(|r| r.0.eq_ignore_ascii_case("cuda") && r.1 == ">=").find_map(|r| r.2.parse().ok())
+    });
+    let version = || Some(("CUDA_VERSION", config.var("CUDA_VERSION")?.parse().ok()?));
+    asked.map(|cuda| (CUDA, cuda)).or_else(version)
+}
+
+/// A predicate that is not met, group by group: what was asked and what is there. Groups that fail over one property
+/// are told together, in the predicate's order.
+pub fn failures(predicate: &str, host: &Properties<'_>, check: fn(&str, &Properties<'_>) -> Answer) -> Vec<String> {
+    let mut brands: Vec<&str> = Vec::new();
+    let mut branches: Vec<(&str, Vec<&str>)> = Vec::new();
+    let mut told: Vec<Told<'_>> = Vec::new();
+    for group in predicate.split(' ').filter(|g| !g.is_empty()) {
+        let rules = || group.split(',').filter(|r| !r.is_empty());
+        let Some(rule) = rules().find(|r| check(r, host) != Answer::Met) else { continue };
+        let Some((name, sign, value)) = split(rule) else {
+            told.push(Told::Rule(group, "not an expression".to_owned()));
+            continue;
+        };
+        let brand = rules().filter_map(split).find(|r| r.0.eq_ignore_ascii_case("brand") && r.1 == "=");
+        match (name.to_ascii_lowercase().as_str(), brand) {
+            ("brand", _) if sign == "=" => {
+                if brands.is_empty() {
+                    told.push(Told::Brands);
+                }
+                if !brands.contains(&value) {
+                    brands.push(value);
+                }
+            }
+            ("driver", Some((_, _, of))) if one_branch(group).is_some() => {
+                let branch = one_branch(group).unwrap_or_default();
+                match branches.iter_mut().find(|(b, _)| *b == of) {
+                    Some((_, all)) => all.push(branch),
+                    None => {
+                        told.push(Told::Branches(branches.len()));
+                        branches.push((of, vec![branch]));
+                    }
+                }
+            }
+            (name, _) => {
+                let (what, is) = match name {
+                    "cuda" => ("the driver has", host.cuda),
+                    "driver" => ("the driver is", host.driver),
+                    "arch" => ("the GPU is", host.arch),
+                    "brand" => ("the GPU is", host.brand),
+                    _ => ("not understood", None),
+                };
+                let is = is.map_or(what.to_owned(), |is| format!("{what} {is}"));
+                told.push(Told::Rule(group, is));
+            }
+        }
+    }
+    let text = |told: &Told<'_>| match told {
+        Told::Brands => {
+            let more = if brands.len() > FEW { "|…" } else { "" };
+            let few = brands.iter().take(FEW).copied().collect::<Vec<_>>().join("|");
+            format!("brand={few}{more}: the GPU is {}", host.brand.unwrap_or("of none"))
+        }
+        Told::Branches(row) => {
+            let (brand, all) = &branches[*row];
+            format!(
+                "brand={brand} with driver {}: the driver is {}",
+                all.join("|"),
+                host.driver.unwrap_or("another")
+            )
+        }
+        Told::Rule(group, is) => format!("{group}: {is}"),
+    };
+    told.iter().map(text).collect()
+}
+
+/// Brands that are told by name.
+const FEW: usize = 4;
+
+/// What [`failures`] tells, in order.
+enum Told<'a> {
+    Brands,
+    Branches(usize),
+    Rule(&'a str, String),
+}
+
+/// The branch of `brand=B,driver>=535,driver<536`.
+fn one_branch(group: &str) -> Option<&str> {
+    let mut rules = group.split(',').filter_map(split).filter(|r| r.0.eq_ignore_ascii_case("driver"));
+    let (from, to) = (rules.next()?, rules.next()?);
+    let next = from.2.parse::<u32>().ok()?.checked_add(1)?;
+    (rules.next().is_none() && from.1 == ">=" && to.1 == "<" && to.2.parse() == Ok(next)).then_some(from.2)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,6 +355,44 @@ mod tests {
         assert_eq!(csv("cuda>=12.8 brand=tesla,driver>=535,driver<536", &host), Answer::Unmet);
         assert_eq!(csv("cuda>=12.0 broken", &host), Answer::Invalid);
         assert_eq!(csv("arch>=8.0,gpu>=1", &host), Answer::Met);
+    }
+
+    #[test]
+    fn failures_are_told_with_what_is_there() {
+        let host =
+            Properties { cuda: Some("12.4"), driver: Some("550"), arch: Some("8.9"), brand: Some("geforce") };
+        let text = "cuda>=12.8 brand=tesla,driver>=535,driver<536 brand=grid,driver>=535,driver<536 driver>=600";
+        assert_eq!(
+            failures(text, &host, legacy),
+            [
+                "cuda>=12.8: the driver has 12.4",
+                "brand=tesla|grid: the GPU is geforce",
+                "driver>=600: the driver is 550"
+            ]
+        );
+        let tesla = Properties { brand: Some("tesla"), ..host };
+        let text = "brand=tesla,driver>=535,driver<536 brand=tesla,driver>=565,driver<566 arch=9.0 nonsense";
+        assert_eq!(
+            failures(text, &tesla, legacy),
+            [
+                "brand=tesla with driver 535|565: the driver is 550",
+                "arch=9.0: the GPU is 8.9",
+                "nonsense: not an expression"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_an_image_declares() {
+        let declared = |env: &[(&str, &str)]| {
+            let env = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+            let found = ConfigFacts { env, ..ConfigFacts::default() };
+            declared_cuda(&found).map(|(name, cuda)| format!("{name} {cuda}"))
+        };
+        let asked = ("NVIDIA_REQUIRE_CUDA", "cuda>=12.8 brand=tesla,driver>=535");
+        assert_eq!(declared(&[asked, ("CUDA_VERSION", "12.9.1")]).as_deref(), Some("NVIDIA_REQUIRE_CUDA 12.8"));
+        assert_eq!(declared(&[("CUDA_VERSION", "12.9.1")]).as_deref(), Some("CUDA_VERSION 12.9"));
+        assert_eq!(declared(&[("NVIDIA_REQUIRE_CUDA", "brand=tesla")]), None);
     }
 
     #[test]

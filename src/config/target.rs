@@ -54,7 +54,7 @@ pub(super) fn of_gpu(found: &FoundGpu<'_>, name: String, driver: Option<DriverRa
         capability: found.capability,
         driver,
         class: found.class(),
-        brand: found.brand().map(str::to_owned),
+        brand: None,
         runtime: Runtime::default(),
         start: Start::default(),
         virtualisation: Virtualisation::default(),
@@ -91,7 +91,7 @@ mod tests {
     fn one_line_fleets() {
         let t = target("RTX 5090@575");
         assert_eq!((t.name.as_str(), t.gpu.as_str()), ("rtx-5090@575", "NVIDIA GeForce RTX 5090"));
-        assert_eq!((t.class, t.brand.as_deref()), (Some(GpuClass::Consumer), Some("geforce")));
+        assert_eq!((t.class, t.brand.as_deref()), (Some(GpuClass::Consumer), None));
         assert!(t.required && t.platforms.is_empty());
         assert!(t.because.starts_with("gpus.toml `NVIDIA GeForce RTX 5090`"), "{}", t.because);
         assert_eq!(target("a100@535").name, "a100@535");

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::problem::Problem;
-use super::{Judged, compilers, driver_files, host, words};
+use super::{Judged, compilers, driver_files, environment, forward, gate, host, words};
 use crate::catalog::Catalog;
 use crate::catalog::compat::Host;
 use crate::catalog::variants::{Choice, Context, WhenMissing};
@@ -52,6 +52,8 @@ pub struct TargetCase<'a> {
     pub target: &'a Target,
     pub evidence: &'a Evidence,
     pub host: Host,
+    /// The forward-compat library that would be taken, or tried, for libcuda.
+    pub compat: Option<forward::Compat<'a>>,
     pub components: Vec<ComponentCase<'a>>,
     pub problems: Vec<Problem>,
     pub verdict: Verdict,
@@ -91,7 +93,8 @@ pub fn judge<'a>(
     let preferred = if target.platforms.is_empty() { images.iter().position(|i| usual(i.0)) } else { None };
     let chosen = preferred.or_else(|| images.iter().position(|i| serves(i.0))).unwrap_or(0);
     let (found, roles, common) = *images.get(chosen)?;
-    let host = host_of(target, found, catalog);
+    let compat = forward::compat(target, found, catalog);
+    let host = host_of(target, found, compat.as_ref(), catalog);
     let mut components: Vec<ComponentCase<'a>> = Vec::new();
     for (index, role) in roles.iter().enumerate() {
         if let Some(case) = component(index, *role, found, &host, catalog) {
@@ -101,7 +104,10 @@ pub fn judge<'a>(
     let mut problems = Vec::new();
     problems.extend(host::wrong_platform(target, found, &components));
     problems.extend(host::driver_window(target, catalog));
-    problems.extend(host::cuda_major(target, found, &components, catalog));
+    problems.extend(host::cuda_major(target, &host, found, &components, catalog));
+    problems.extend(forward::problem(compat.as_ref(), target, catalog));
+    problems.extend(gate::problems(target, found, catalog));
+    problems.extend(environment::problems(target, found, roles, catalog));
     problems.extend(driver_files::problems(target, found));
     problems.extend(compilers::too_old(target, found, roles, catalog));
     problems.extend(common.iter().map(|p| p.on(target)));
@@ -114,6 +120,7 @@ pub fn judge<'a>(
         target,
         evidence: found,
         host,
+        compat,
         components,
         problems,
         verdict: Verdict::Ok,
@@ -170,9 +177,11 @@ impl ComponentCase<'_> {
     }
 }
 
-fn host_of(target: &Target, evidence: &Evidence, catalog: &Catalog) -> Host {
+/// The host as programs see it: through a forward-compat library, where one is used and serves.
+fn host_of(target: &Target, evidence: &Evidence, compat: Option<&forward::Compat<'_>>, catalog: &Catalog) -> Host {
     let set = |name: &str| evidence.image.config.var(name).is_some_and(|v| v == "1");
-    let driver = target.driver.as_ref().map(|d| d.lowest.clone());
+    let own = target.driver.as_ref().map(|d| &d.lowest);
+    let driver = compat.and_then(|c| c.driver()).or(own).cloned();
     Host {
         capability: target.capability,
         cuda: driver.as_ref().and_then(|d| catalog.drivers().native_cuda(d)),
@@ -350,6 +359,10 @@ fn sum(case: &TargetCase<'_>, allow_gaps: bool) -> (Verdict, String) {
         return (Verdict::Unknown, format!("the image could not be read whole: {}", words::gap(gap)));
     }
     let unread = if unread.is_some() { ", in what could be read" } else { "" };
+    let through = match case.compat.as_ref().and_then(|c| c.driver()) {
+        Some(library) => format!(", through the forward-compat library {library}"),
+        None => String::new(),
+    };
     for problem in case.problems.iter().filter(|p| p.verdict < Verdict::Ok) {
         let what = match problem.component {
             Some(index) => {
@@ -369,6 +382,7 @@ fn sum(case: &TargetCase<'_>, allow_gaps: bool) -> (Verdict, String) {
     }
     words.sort_by_key(|(verdict, order, _)| (*verdict, *order));
     match words.into_iter().next() {
+        Some((verdict, order, why)) if order > 0 => (verdict, format!("{why}{through}{unread}")),
         Some((verdict, _, why)) => (verdict, format!("{why}{unread}")),
         None => (Verdict::Ok, format!("{}{unread}", words::nothing(case.evidence))),
     }

@@ -44,7 +44,7 @@ fn empty(evidence: &Evidence, target: Option<&Target>) -> Option<Problem> {
 }
 
 /// Where GKE mounts the driver.
-const MOUNT: &str = "usr/local/nvidia/lib64";
+pub const MOUNT: &str = "usr/local/nvidia/lib64";
 
 /// On nodes that mount the driver as a folder, the loader must look there: nothing runs ldconfig.
 fn mount(target: &Target, evidence: &Evidence) -> Option<Problem> {
@@ -110,15 +110,20 @@ fn driver_files(evidence: &Evidence) -> Vec<&EvidenceFile> {
         let soname = f.facts.elf.as_ref().and_then(|e| e.soname.as_deref()).unwrap_or_default();
         let known =
             |n: &str| is_driver_name(n) || n.starts_with("libnvcuvid.so") || n.starts_with("libcudadebugger.so");
-        let compat = f.path.components().any(|part| part.starts_with(b"compat") || part == b"cuda-compat");
-        (known(&name) || known(soname)) && !f.in_archive && f.facts.kind.is_elf() && !is_stub(&f.path) && !compat
+        let real = f.facts.kind.is_elf() && !is_stub(&f.path) && !is_compat(&f.path);
+        (known(&name) || known(soname)) && !f.in_archive && real
     };
-    evidence.files.iter().filter(driver).filter(|f| version(f).is_some()).collect()
+    evidence.files.iter().filter(driver).filter(|f| release(&f.path).is_some()).collect()
+}
+
+/// Whether a file is in a folder of a forward-compat package.
+pub fn is_compat(path: &ImagePath) -> bool {
+    path.parent().components().any(|part| part.starts_with(b"compat") || part == b"cuda-compat")
 }
 
 /// The release in a driver file's name: `libcuda.so.535.183.01`.
-fn version(file: &EvidenceFile) -> Option<DriverVersion> {
-    let name = file.path.file_name_lossy();
+pub fn release(path: &ImagePath) -> Option<DriverVersion> {
+    let name = path.file_name_lossy();
     let (_, suffix) = name.split_once(".so.")?;
     let numbers = versions::numbers(suffix);
     (numbers.len() > 1 && numbers[0] >= 100).then(|| suffix.parse().ok()).flatten()
@@ -128,7 +133,7 @@ fn version(file: &EvidenceFile) -> Option<DriverVersion> {
 pub fn baked(evidence: &Evidence, target: Option<&Target>) -> Option<Problem> {
     let files = driver_files(evidence);
     let first = *files.first()?;
-    let baked = version(first)?;
+    let baked = release(&first.path)?;
     let on_path = |n: &&Need| n.outcome.path().is_some_and(|p| files.iter().any(|f| f.path == *p));
     let taken = evidence.driver.iter().find(on_path);
     let driver = target.and_then(|t| t.driver.as_ref());

@@ -27,6 +27,11 @@ impl Lab {
         })
     }
 
+    pub fn env(&mut self, variables: &[(&str, &str)]) {
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        self.0.image.config.env.extend(variables);
+    }
+
     pub fn component(&mut self, name: &str, version: &str) -> usize {
         let known = self.0.components.iter().position(|c| c.name == name);
         known.unwrap_or_else(|| {

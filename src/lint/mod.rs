@@ -3,7 +3,12 @@
 mod case;
 mod compilers;
 mod driver_files;
+mod environment;
 mod findings;
+mod forward;
+mod gate;
+#[cfg(test)]
+mod golden;
 mod host;
 #[cfg(test)]
 mod lab;
@@ -58,8 +63,9 @@ pub fn judge(evidence: &[Evidence], fleet: &Fleet, catalog: &Catalog, options: &
         }
     }
     let images: Vec<_> = evidence.iter().zip(&roles).zip(&common).map(|((e, r), p)| (e, &r[..], &p[..])).collect();
-    let cases: Vec<TargetCase<'_>> =
+    let mut cases: Vec<TargetCase<'_>> =
         fleet.targets.iter().filter_map(|t| case::judge(t, &images, catalog, options.allow_gaps)).collect();
+    forward::tell_who_needs_it(&mut cases, catalog);
     let plan = crate::plan::plan(&cases, catalog);
     let findings = findings::all(&cases, &images, fleet, &plan, options.allow_gaps);
     let (findings, waived) = waive::apply(findings, fleet, options.today);

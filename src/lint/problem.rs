@@ -1,6 +1,6 @@
 //! What can be wrong besides device code: the host, the libraries, the compilers, what is installed.
 
-use crate::model::{Confidence, ImagePath, Runtime, Target, Verdict};
+use crate::model::{Confidence, ImagePath, Target, Verdict};
 use crate::report::StepKind;
 
 /// Something wrong with an image, or with an image on a target, that no component's code decides.
@@ -25,7 +25,7 @@ impl Problem {
     /// ldconfig.
     pub fn on(&self, target: &Target) -> Self {
         let mut here = self.clone();
-        if self.rule == "ld-cache-stale" && self.verdict == Verdict::Warn && target.runtime == Runtime::Gke {
+        if self.rule == "ld-cache-stale" && self.verdict == Verdict::Warn && !target.runtime.runs_ldconfig() {
             here.verdict = Verdict::Fail;
         }
         here

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::case::{ComponentCase, TargetCase};
-use super::host::required_major;
+use super::host::required;
 use super::libraries;
 use super::{Judged, words};
 use crate::catalog::Catalog;
@@ -131,9 +131,11 @@ fn min_driver(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Option<
         .filter(|(_, role)| **role == Role::Core)
         .map(|(index, role)| super::case::bare(index, *role, evidence, catalog))
         .collect();
-    let (major, cause, _) = required_major(evidence, &cores)?;
-    let floor = catalog.toolkits().driver_floor(major)?;
-    Some(MinDriver { version: floor.driver.to_string(), cause: format!("{cause}: the floor of CUDA {major}.x") })
+    let needed = required(evidence, &cores)?;
+    let floor = catalog.toolkits().driver_floor(needed.cuda.major)?;
+    let declared = needed.against_declared(evidence);
+    let cause = format!("{}: the floor of CUDA {}.x{declared}", needed.cause, needed.cuda.major);
+    Some(MinDriver { version: floor.driver.to_string(), cause })
 }
 
 /// What torch.cuda.get_arch_list() would print: the string torch carries; where that file is not there, what every

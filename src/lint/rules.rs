@@ -33,6 +33,7 @@ pub const RULES: &[Rule] = &[
     rule!("cpu-build-in-gpu-image", Error, "A framework without GPU support in an image that is meant for GPUs"),
     rule!("device-code-may-not-load", Warning, "Machine code whose loading on this GPU nobody promises (Jetson)"),
     rule!("device-code-not-readable", Warning, "Device code that could not be listed whole"),
+    rule!("driver-capability-missing", Error, "NVIDIA_DRIVER_CAPABILITIES leaves out a library that is used"),
     rule!("driver-does-not-know-gpu", Error, "The driver is older than the GPU, or has dropped it"),
     rule!("driver-in-image", Error, "Files of NVIDIA's driver are in the image"),
     rule!(
@@ -41,7 +42,14 @@ pub const RULES: &[Rule] = &[
         "The folder where the node mounts the driver is not on the loader's path"
     ),
     rule!("driver-too-old-for-cuda", Error, "The driver is below the floor of the CUDA major in use"),
+    rule!(
+        "forward-compat-not-usable",
+        Error,
+        "A forward-compat libcuda is taken where the GPU (804) or the host's driver (803) refuses it"
+    ),
+    rule!("forward-compat-used", Note, "The image runs through a forward-compat libcuda of a newer driver"),
     rule!("glibc-too-old", Error, "A file asks for a newer glibc than the image has"),
+    rule!("gpu-not-requested", Error, "The image does not ask the nvidia runtime for a GPU"),
     rule!("jit-at-start", Warning, "Only PTX for the GPU: compiled by the driver at each cold start"),
     rule!("jit-compiler-missing", Warning, "A package compiles at run time and lacks a compiler, tool or header"),
     rule!("jit-disabled", Error, "Only PTX for the GPU, and the image forbids compiling it"),
@@ -61,6 +69,7 @@ pub const RULES: &[Rule] = &[
     rule!("no-variant-for-image", Error, "A package brings variants of its library, none of them for this image"),
     rule!("opened-library-not-found", Error, "A library that is opened by name at run time is not in the image"),
     rule!("ptx-too-new-for-driver", Error, "PTX newer than the driver's compiler: \"unsupported toolchain\""),
+    rule!("requirement-not-met", Error, "The driver does not meet NVIDIA_REQUIRE_*: some runtimes refuse to start"),
     rule!("scan-incomplete", Warning, "Part of the image could not be read"),
     rule!("special-code-for-other-targets", Note, "Kernels for other chips beside code that serves this one"),
     rule!("stub-driver-on-path", Error, "The loader would take a stub of libcuda"),

@@ -113,12 +113,12 @@ fn cause_text(cause: &Cause, case: &TargetCase<'_>, file: Option<&FileCase<'_>>)
             )
         }
         Cause::Partly { missing, of, block: Some(block) } => {
-            format!("{missing} of {of} modules: {}", block_text(*block, target))
+            format!("{missing} of {of} modules: {}", block_text(*block, case))
         }
         Cause::NoImage => format!("no device code for {cc}{}: \"no kernel image is available\" (209)", has()),
         Cause::Refused(block) => {
             let name = file.map_or(String::new(), |f| format!("{}: ", escape(f.file.path.file_name())));
-            format!("{name}{}", block_text(*block, target))
+            format!("{name}{}", block_text(*block, case))
         }
         Cause::NeedsLinker => {
             "only code that a linker or compiler must finish at run time (LTO-IR, tile IR)".to_owned()
@@ -137,8 +137,13 @@ fn cache(evidence: &Evidence) -> String {
     }
 }
 
-fn block_text(block: Block, target: &Target) -> String {
+fn block_text(block: Block, case: &TargetCase<'_>) -> String {
+    let target = case.target;
     let driver = target.driver.as_ref().map_or("the driver".to_owned(), |d| format!("driver {d}"));
+    let driver = match case.compat.as_ref().and_then(|c| c.driver()) {
+        Some(library) => format!("{driver} with the forward-compat library {library}"),
+        None => driver,
+    };
     match block {
         Block::PtxTooNew(isa) => format!(
             "{}'s only code here is PTX {isa}, newer than {driver} compiles: \"PTX was compiled with an unsupported \

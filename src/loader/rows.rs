@@ -244,7 +244,7 @@ impl<'a> Run<'a> {
         let Some((_, elf)) = self.files.elfs().next() else { return Vec::new() };
         let world = main.unwrap_or_else(|| self.world((elf.facts.machine, Flavour::Glibc, None)));
         let library_path = self.subject.config.var("LD_LIBRARY_PATH");
-        let search = &mut self.worlds[world].search;
+        let World { search, view, .. } = &mut self.worlds[world];
         let list = match library_path {
             Some(path) => {
                 let home = search.home(0);
@@ -259,7 +259,11 @@ impl<'a> Run<'a> {
                     law::found(self.files, file, law::law(self.files, &self.frameworks, via))
                 }
                 Answer::Refused(id) => Outcome::Missing { ldconfig: None, refused: Some(search.refusal(id)) },
-                Answer::Missing => continue,
+                // The container runtime runs ldconfig.
+                Answer::Missing => match view.get(text) {
+                    Some(file) => Outcome::Missing { ldconfig: Some(self.files.path(file).clone()), refused: None },
+                    None => continue,
+                },
             };
             out.push(Need { name: (*text).to_owned(), outcome });
         }

@@ -31,6 +31,16 @@ pub enum Runtime {
     Tegra,
 }
 
+impl Runtime {
+    /// Whether it runs ldconfig in the container before the program starts.
+    pub fn runs_ldconfig(self) -> bool {
+        match self {
+            Self::Toolkit | Self::Legacy | Self::Cdi | Self::Wsl | Self::Tegra => true,
+            Self::Gke => false,
+        }
+    }
+}
+
 /// What asks for the GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -78,6 +88,7 @@ pub struct Target {
     pub capability: Capability,
     pub driver: Option<DriverRange>,
     pub class: Option<GpuClass>,
+    /// NVML's brand as the fleet gives it; without one, the catalog says what it may be.
     pub brand: Option<String>,
     pub runtime: Runtime,
     pub start: Start,

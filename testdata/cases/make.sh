@@ -34,12 +34,12 @@ export PTXAS PTXAS13 FATBINARY
 export SOURCE_DATE_EPOCH=1767225600
 
 site=opt/v/lib/python3.11/site-packages
-name=; root=; arch=; env=(); labels=()
+name=; root=; arch=; env=(); labels=(); entry=
 
 # --- words of a recipe ------------------------------------------------------------------------------------
 wanted() { # CASE [ARCH]: starts a case, or says no when others were asked for
     [ "$only" = "  " ] || [[ $only = *" $1 "* ]] || return 1
-    name=$1; arch=${2:-amd64}; env=(); labels=(); root=$out/$1/rootfs
+    name=$1; arch=${2:-amd64}; env=(); labels=(); entry=; root=$out/$1/rootfs
     rm -rf "${out:?}/$1"; mkdir -p "$root"
     echo "$name"
 }
@@ -208,6 +208,7 @@ image() { # LAYOUT TAG ROOTFS ARCH ENV...
     umoci repack --history.created 2026-01-01T00:00:00Z --history.created_by "COPY rootfs /" --image "$layout:$tag" "$bundle" >/dev/null
     local args=(); for e in "$@"; do args+=(--config.env "$e"); done
     for l in "${labels[@]}"; do args+=(--config.label "$l"); done
+    [ -z "$entry" ] || args+=(--config.entrypoint "$entry")
     umoci config --image "$layout:$tag" --no-history --created 2026-01-01T00:00:00Z --os linux --architecture "$machine" \
         --config.env PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "${args[@]}" >/dev/null
     umoci gc --layout "$layout" >/dev/null 2>&1
@@ -792,6 +793,77 @@ if wanted gke-on-path; then
     app asks:cuInit=libcuda.so.1 $(calls libcudart.so.12)
     env+=(LD_LIBRARY_PATH=/usr/local/nvidia/lib:/usr/local/nvidia/lib64)
     cache; pack
+fi
+
+# the driver's version, its gate, its parts
+official() { # CUDA BRANCH...: the conditions of NVIDIA's own images since 12.5
+    local text="cuda>=$1" b n; shift
+    for b in unknown grid tesla nvidia quadro quadrortx nvidiartx vapps vpc vcs vws cloudgaming; do
+        for n in "$@"; do text+=" brand=$b,driver>=$n,driver<$((n + 1))"; done
+    done
+    echo "NVIDIA_REQUIRE_CUDA=$text"
+}
+compat() { # CUDA RELEASE: what cuda-compat-X-Y installs, as far as a loader sees it
+    lib usr/local/cuda-$1/compat/libcuda.so.$2 libcuda.so.1
+    ln -s libcuda.so.$2 "$root/usr/local/cuda-$1/compat/libcuda.so.1"
+}
+transcoder() { # opens the video libraries by name
+    so opt/app/bin/transcode - says:libnvcuvid.so.1 says:libnvidia-encode.so.1
+    entry=/opt/app/bin/transcode
+}
+if wanted s13; then # the second stage: COPY --from takes no ENV along
+    transcoder; pack
+fi
+if wanted s13b; then
+    transcoder; env=("${asked[@]}"); pack
+fi
+if wanted video-asked; then
+    transcoder; env=(NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=compute,utility,video); pack
+fi
+if wanted video-named-only; then # FFmpeg inside of a package that few use for decoding on GPUs
+    torch 2.8.0+cu128 12.8 "${cu128[@]}"
+    so $site/opencv_python.libs/libavcodec-9a1b2c3d.so.59.37.100 libavcodec-9a1b2c3d.so.59.37.100 says:libnvcuvid.so.1 says:libnvidia-encode.so.1
+    dist opencv-python 4.10.0.84 opencv_python.libs/libavcodec-9a1b2c3d.so.59.37.100
+    env=("${asked[@]}"); pack
+fi
+if wanted compute-not-asked; then
+    cuda_base 12.4.1; app needs:libcudart.so.12
+    env=(NVIDIA_VISIBLE_DEVICES=all NVIDIA_DRIVER_CAPABILITIES=utility); cache; pack
+fi
+if wanted not-requested; then
+    app; env=(); pack
+fi
+if wanted require-128; then
+    cuda_base 12.8.1; app needs:libcudart.so.12
+    env+=("$(official 12.8 470 535 550)"); cache; pack
+fi
+if wanted require-130; then
+    cuda_base 13.0.1; app needs:libcudart.so.13
+    env+=("$(official 13.0 535 550 565 570 575)"); cache; pack
+fi
+if wanted require-off; then
+    cuda_base 12.8.1; app needs:libcudart.so.12
+    env+=("$(official 12.8 470 535 550)" NVIDIA_DISABLE_REQUIRE=1); cache; pack
+fi
+if wanted require-implied; then # an image from before the variables
+    cuda_base 12.8.1; app needs:libcudart.so.12
+    env=(CUDA_VERSION=12.8.1); cache; pack
+fi
+if wanted compat-hook; then # as FROM nvidia/cuda:12.9.1-base: nothing in the image leads to the library
+    cuda_base 12.9.1; compat 12.9 575.57.08
+    app ptx:86@8.8 needs:libcudart.so.12
+    so opt/app/lib/libmore.so libmore.so ptx:80@8.8
+    env+=("$(official 12.9 535 550 560 565 570)"); cache; pack
+fi
+if wanted compat-absent; then # the same without the package
+    cuda_base 12.9.1
+    app ptx:86@8.8 needs:libcudart.so.12
+    env+=("$(official 12.9 535 550 560 565 570)"); cache; pack
+fi
+if wanted compat-cu13; then
+    torch 2.9.1+cu130 13.0 elf:75 elf:80 elf:86 elf:90 elf:100 elf:120
+    cuda_base 13.0.1; compat 13.0 580.82.07
+    env+=("$(official 13.0 535 550 565 570 575)"); cache; pack
 fi
 
 # the C and C++ libraries
