@@ -152,6 +152,11 @@ impl Toolkits {
             .or_else(|| self.driver_only.iter().find(|(c, _)| *c == cuda).map(|(_, isa)| *isa))
     }
 
+    /// The oldest toolkit that writes PTX of that version.
+    pub fn of_ptx(&self, isa: PtxIsa) -> Option<CudaVersion> {
+        self.toolkits.iter().find(|t| t.ptx_isa == isa).map(|t| t.cuda)
+    }
+
     /// Whether a toolkit writes machine code for `arch`; `None` where the toolkit is not known.
     pub fn compiles(&self, cuda: CudaVersion, arch: SmArch) -> Option<bool> {
         self.get(cuda).map(|t| t.sm.contains(&arch))

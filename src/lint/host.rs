@@ -8,7 +8,9 @@ use super::words;
 use crate::catalog::compat::Host;
 use crate::catalog::verdict::GENERAL;
 use crate::catalog::{Catalog, require};
-use crate::model::{CudaVersion, Evidence, EvidenceFile, ImagePath, Machine, Module, Platform, Target, Verdict};
+use crate::model::{
+    Container, CudaVersion, Evidence, EvidenceFile, ImagePath, Machine, Module, Platform, Target, Verdict,
+};
 use crate::report::{Role, StepKind};
 
 /// An image, or a program in it, for another processor than the hosts'.
@@ -98,7 +100,7 @@ pub fn cuda_major(
 ) -> Option<Problem> {
     let own = target.driver.as_ref()?;
     let driver = host.driver.as_ref().unwrap_or(&own.lowest);
-    let needed = required(evidence, components)?;
+    let needed = required(evidence, components, catalog)?;
     let floor = catalog.toolkits().driver_floor(needed.cuda.major)?;
     if floor.is_met_by(driver) {
         return None;
@@ -149,7 +151,7 @@ impl Required {
 
 /// The highest CUDA that the core components use, with who asks for it: what they say of their build, the runtime
 /// libraries that they link, the toolkits that compiled their general machine code.
-pub fn required(evidence: &Evidence, components: &[ComponentCase<'_>]) -> Option<Required> {
+pub fn required(evidence: &Evidence, components: &[ComponentCase<'_>], catalog: &Catalog) -> Option<Required> {
     let mut found: BTreeMap<u16, Required> = BTreeMap::new();
     let mut add = |required: Required| {
         found.entry(required.cuda.major).or_insert(required);
@@ -164,7 +166,11 @@ pub fn required(evidence: &Evidence, components: &[ComponentCase<'_>]) -> Option
         }
         for file in case.files.iter().map(|f| f.file) {
             let path = Some(file.path.clone());
-            for needed in file.facts.elf.iter().flat_map(|e| &e.needed) {
+            // What is opened by name counts where it is found: of several majors one is tried after the other.
+            let loads = evidence.file_at(&file.path).and_then(|i| evidence.loads_of(i));
+            let opened =
+                loads.iter().flat_map(|l| &l.opens).filter(|n| n.outcome.path().is_some()).map(|n| &n.name);
+            for needed in file.facts.elf.iter().flat_map(|e| &e.needed).chain(opened) {
                 let major =
                     MAJOR_IN_NAME.iter().find_map(|n| needed.strip_prefix(n)?.split('.').next()?.parse().ok());
                 if let Some(major) = major {
@@ -175,6 +181,13 @@ pub fn required(evidence: &Evidence, components: &[ComponentCase<'_>]) -> Option
             }
             if let Some(cuda) = compiled_with(file) {
                 let cause = format!("{label} (machine code made by CUDA {cuda})");
+                add(Required { cuda, major_only: false, cause, path: path.clone() });
+            }
+            // With the runtime linked in, the PTX beside compressed machine code tells the toolkit.
+            let ptx = file.facts.modules.iter().filter(|m| m.container == Container::Fatbin && !m.relocatable);
+            let isa = ptx.flat_map(|m| &m.items).filter_map(|i| i.item.isa).max();
+            if let Some((isa, cuda)) = isa.and_then(|isa| Some((isa, catalog.toolkits().of_ptx(isa)?))) {
+                let cause = format!("{label} (PTX {isa}, which CUDA {cuda} writes)");
                 add(Required { cuda, major_only: false, cause, path });
             }
         }
@@ -197,7 +210,7 @@ mod tests {
     use crate::config::parse_target;
     use crate::lint::case::bare;
     use crate::lint::lab::{Lab, at};
-    use crate::model::{Claim, ClaimKind, Container, Form, Item, ItemCount, Packing};
+    use crate::model::{Claim, ClaimKind, Form, Item, ItemCount, Packing};
     use std::sync::Arc;
 
     const KERNELS: &str = "SITE/torch/lib/libtorch_cuda.so";

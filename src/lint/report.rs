@@ -131,7 +131,7 @@ fn min_driver(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Option<
         .filter(|(_, role)| **role == Role::Core)
         .map(|(index, role)| super::case::bare(index, *role, evidence, catalog))
         .collect();
-    let needed = required(evidence, &cores)?;
+    let needed = required(evidence, &cores, catalog)?;
     let floor = catalog.toolkits().driver_floor(needed.cuda.major)?;
     let declared = needed.against_declared(evidence);
     let cause = format!("{}: the floor of CUDA {}.x{declared}", needed.cause, needed.cuda.major);

@@ -45,7 +45,8 @@ impl Reach {
 /// The files with which a component starts: those that the table of frameworks names, else its Python extension
 /// modules, else all that carry device code.
 fn mains(evidence: &Evidence, component: usize, catalog: &Catalog) -> Vec<usize> {
-    let own = |f: &&(usize, &EvidenceFile)| f.1.component == Some(component) && loads_at_all(f.1, catalog);
+    let own =
+        |f: &&(usize, &EvidenceFile)| f.1.component == Some(component) && loads_at_all(evidence, f.1, catalog);
     let files: Vec<(usize, &EvidenceFile)> = evidence.files.iter().enumerate().collect();
     let pick = |starts: &dyn Fn(&EvidenceFile) -> bool| -> Vec<usize> {
         files.iter().filter(own).filter(|f| starts(f.1)).map(|f| f.0).collect()
@@ -62,8 +63,14 @@ fn mains(evidence: &Evidence, component: usize, catalog: &Catalog) -> Vec<usize>
 }
 
 /// Whether anything loads a file in the usual course.
-pub fn loads_at_all(file: &EvidenceFile, catalog: &Catalog) -> bool {
-    file.facts.kind.is_elf()
+pub fn loads_at_all(evidence: &Evidence, file: &EvidenceFile, catalog: &Catalog) -> bool {
+    // Of a package's variants (bitsandbytes' libraries per CUDA release) one is loaded, and the others miss theirs.
+    let variant = file.component.map(|c| &evidence.components[c]).is_some_and(|c| {
+        let row = catalog.components().variant_of(&c.name, c.version.as_deref());
+        row.is_some_and(|r| r.is_variant(&file.path) || r.is_other(&file.path))
+    });
+    !variant
+        && file.facts.kind.is_elf()
         && file.facts.kind.loadable()
         && !file.in_archive
         && catalog.components().idle(&file.path).is_none()

@@ -27,7 +27,7 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
     let mut found: BTreeMap<Key<'_>, Vec<Asked<'_>>> = BTreeMap::new();
     for loads in &evidence.loads {
         let file = &evidence.files[loads.file];
-        if !loads_at_all(file, catalog) {
+        if !loads_at_all(evidence, file, catalog) {
             continue;
         }
         let core = reach.core(loads.file);
