@@ -275,7 +275,11 @@ pub fn failures(predicate: &str, host: &Properties<'_>, check: fn(&str, &Propert
         }
         Told::Branches(row) => {
             let (brand, all) = &branches[*row];
-            format!("brand={brand} with driver {}: the driver is {}", all.join("|"), host.driver.unwrap_or("another"))
+            format!(
+                "brand={brand} with driver {}: the driver is {}",
+                all.join("|"),
+                host.driver.unwrap_or("another")
+            )
         }
         Told::Rule(group, is) => format!("{group}: {is}"),
     };
@@ -355,7 +359,8 @@ mod tests {
 
     #[test]
     fn failures_are_told_with_what_is_there() {
-        let host = Properties { cuda: Some("12.4"), driver: Some("550"), arch: Some("8.9"), brand: Some("geforce") };
+        let host =
+            Properties { cuda: Some("12.4"), driver: Some("550"), arch: Some("8.9"), brand: Some("geforce") };
         let text = "cuda>=12.8 brand=tesla,driver>=535,driver<536 brand=grid,driver>=535,driver<536 driver>=600";
         assert_eq!(
             failures(text, &host, legacy),

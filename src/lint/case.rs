@@ -178,12 +178,7 @@ impl ComponentCase<'_> {
 }
 
 /// The host as programs see it: through a forward-compat library, where one is used and serves.
-fn host_of(
-    target: &Target,
-    evidence: &Evidence,
-    compat: Option<&forward::Compat<'_>>,
-    catalog: &Catalog,
-) -> Host {
+fn host_of(target: &Target, evidence: &Evidence, compat: Option<&forward::Compat<'_>>, catalog: &Catalog) -> Host {
     let set = |name: &str| evidence.image.config.var(name).is_some_and(|v| v == "1");
     let own = target.driver.as_ref().map(|d| &d.lowest);
     let driver = compat.and_then(|c| c.driver()).or(own).cloned();

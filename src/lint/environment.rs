@@ -312,7 +312,10 @@ mod tests {
         assert_eq!(toolkit(&[(DEVICES, "void")], Env), "gpu-not-requested cpu");
         assert_eq!(toolkit(&[(DEVICES, "none")], Env), "gpu-not-requested cpu");
         assert_eq!(toolkit(&[("CUDA_VERSION", "9.0")], Env), "", "an old image asks for all");
-        assert_eq!(toolkit(&[("CUDA_VERSION", "12.8"), ("NVIDIA_REQUIRE_CUDA", "x")], Env), "gpu-not-requested cpu");
+        assert_eq!(
+            toolkit(&[("CUDA_VERSION", "12.8"), ("NVIDIA_REQUIRE_CUDA", "x")], Env),
+            "gpu-not-requested cpu"
+        );
         assert_eq!(words(&cuda(&[]), Runtime::Gke, Env), "");
         let mut none = Lab::new();
         none.library("usr/lib/libfoo.so", ("foo", "1"), "libfoo.so", false);

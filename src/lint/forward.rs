@@ -197,12 +197,11 @@ pub fn problem(compat: Option<&Compat<'_>>, target: &Target, catalog: &Catalog) 
         Fate::Unused => return None,
         _ if wsl => (
             Verdict::Warn,
-            format!("{way}: on WSL2 the driver is Windows' own, and a Linux libcuda finds no /dev/nvidia* (likely no device)"),
+            format!(
+                "{way}: on WSL2 the driver is Windows' own, and a Linux libcuda finds no /dev/nvidia* (likely no device)"
+            ),
         ),
-        Fate::NotEligible => (
-            Verdict::Fail,
-            format!("{way}, and {gpu} is no GPU that it serves: {NOT_ELIGIBLE}"),
-        ),
+        Fate::NotEligible => (Verdict::Fail, format!("{way}, and {gpu} is no GPU that it serves: {NOT_ELIGIBLE}")),
         Fate::NotEligibleByMode => (
             Verdict::Warn,
             format!(
@@ -214,10 +213,9 @@ pub fn problem(compat: Option<&Compat<'_>>, target: &Target, catalog: &Catalog) 
             let verdict = if compat.by == By::Cache { Verdict::Warn } else { Verdict::Fail };
             (verdict, format!("{way}, and {version} is older than the host's driver {host}: {MISMATCH}"))
         }
-        Fate::MaybeOlder => (
-            Verdict::Warn,
-            format!("{way}: where the host has a newer {host} than {version}, {MISMATCH}"),
-        ),
+        Fate::MaybeOlder => {
+            (Verdict::Warn, format!("{way}: where the host has a newer {host} than {version}, {MISMATCH}"))
+        }
         Fate::NotForBranch => (
             Verdict::Warn,
             format!("{way}, and its list of host drivers lacks R{}: likely {MISMATCH}", host.branch()),

@@ -81,7 +81,8 @@ impl<'a> Gate<'a> {
                 // A bare branch stands for its releases: one that is met is enough.
                 let newest = driver.is_branch().then(|| format!("{driver}.9999"));
                 let answers = std::iter::once(driver.to_string()).chain(newest).map(|driver| {
-                    let host = Properties { cuda: cuda.as_deref(), driver: Some(&driver), arch: Some(&arch), brand };
+                    let host =
+                        Properties { cuda: cuda.as_deref(), driver: Some(&driver), arch: Some(&arch), brand };
                     (self.check)(predicate, &host)
                 });
                 match answers.min_by_key(|a| *a != Answer::Met) {
@@ -125,7 +126,8 @@ impl<'a> Gate<'a> {
             Runtime::Tegra => (Verdict::Blocked, "the runtime refuses to start it".to_owned()),
             Runtime::Cdi => (
                 Verdict::Ok,
-                "with CDI nothing checks it: the container starts, and what the driver lacks shows later".to_owned(),
+                "with CDI nothing checks it: the container starts, and what the driver lacks shows later"
+                    .to_owned(),
             ),
             Runtime::Toolkit | Runtime::Wsl | Runtime::Gke => {
                 // What the image does not say itself, only the hook reads into it.

@@ -22,12 +22,26 @@ fn golden(name: &str, text: &str) {
 const ALL_2022: &[&str] =
     &["unknown", "nvidia", "nvidiartx", "geforce", "geforcertx", "quadro", "quadrortx", "titan", "titanrtx"];
 const PROFESSIONAL: &[&str] = &[
-    "unknown", "grid", "tesla", "nvidia", "quadro", "quadrortx", "nvidiartx", "vapps", "vpc", "vcs", "vws", "cloudgaming",
+    "unknown",
+    "grid",
+    "tesla",
+    "nvidia",
+    "quadro",
+    "quadrortx",
+    "nvidiartx",
+    "vapps",
+    "vpc",
+    "vcs",
+    "vws",
+    "cloudgaming",
 ];
+
+/// CUDA version, branches of tesla, brands, their branches.
+type Official = (&'static str, &'static [u32], &'static [&'static str], &'static [u32]);
 
 /// Conditions of NVIDIA's images: the CUDA version, the branches that are named for tesla alone, the brands, their
 /// branches. Of 12.0, 12.1 and 12.5 to 12.8 only the first branches were seen.
-const OFFICIAL: &[(&str, &[u32], &[&str], &[u32])] = &[
+const OFFICIAL: &[Official] = &[
     ("11.7", &[450, 470, 510], ALL_2022, &[470, 510]),
     ("11.8", &[450, 470, 510, 515], ALL_2022, &[470, 510, 515]),
     ("12.0", &[450, 470, 510, 515], ALL_2022, &[470, 510, 515]),
@@ -140,7 +154,9 @@ fn word(lab: &Lab, gpu: &str, driver: u32, runtime: Runtime) -> String {
 
 #[test]
 fn torch_for_cuda_13_on_all_drivers() {
-    let mut text = "torch 2.9.1+cu130: verdict, errors named, whether through the image's forward-compat library.\n".to_owned();
+    let mut text =
+        "torch 2.9.1+cu130: verdict, errors named, whether through the image's forward-compat library.\n"
+            .to_owned();
     let columns = [
         ("RTX 4090", Runtime::Legacy),
         ("RTX 4090", Runtime::Cdi),

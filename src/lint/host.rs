@@ -8,9 +8,7 @@ use super::words;
 use crate::catalog::compat::Host;
 use crate::catalog::verdict::GENERAL;
 use crate::catalog::{Catalog, require};
-use crate::model::{
-    CudaVersion, Evidence, EvidenceFile, ImagePath, Machine, Module, Platform, Target, Verdict,
-};
+use crate::model::{CudaVersion, Evidence, EvidenceFile, ImagePath, Machine, Module, Platform, Target, Verdict};
 use crate::report::{Role, StepKind};
 
 /// An image, or a program in it, for another processor than the hosts'.
@@ -221,7 +219,8 @@ mod tests {
         let catalog = Catalog::embedded();
         let target = parse_target(target, catalog).unwrap();
         let cores = [bare(0, Role::Core, &lab.0, catalog)];
-        let host = Host { driver: target.driver.as_ref().map(|d| d.lowest.clone()), ..Host::bare(target.capability) };
+        let host =
+            Host { driver: target.driver.as_ref().map(|d| d.lowest.clone()), ..Host::bare(target.capability) };
         cuda_major(&target, &host, &lab.0, &cores, catalog)
     }
 
@@ -230,7 +229,9 @@ mod tests {
         let mut lab = torch("2.10.0+cu130", "libcudart.so.13", Some("13.0"));
         lab.env(&[("NVIDIA_REQUIRE_CUDA", "cuda>=12.8"), ("CUDA_VERSION", "12.8.1")]);
         let problem = found(&lab, "rtx 4090@570").unwrap();
-        for words in ["declared 12.8 (NVIDIA_REQUIRE_CUDA), effective 13.0", "torch/version.py", "580.65.06", "(35)"] {
+        for words in
+            ["declared 12.8 (NVIDIA_REQUIRE_CUDA), effective 13.0", "torch/version.py", "580.65.06", "(35)"]
+        {
             assert!(problem.message.contains(words), "{}", problem.message);
         }
         assert_eq!(found(&lab, "rtx 4090@580"), None);

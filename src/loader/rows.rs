@@ -262,9 +262,7 @@ impl<'a> Run<'a> {
                 Answer::Refused(id) => Outcome::Missing { ldconfig: None, refused: Some(search.refusal(id)) },
                 // The container runtime runs ldconfig.
                 Answer::Missing => match view.get(text) {
-                    Some(file) => {
-                        Outcome::Missing { ldconfig: Some(self.files.path(file).clone()), refused: None }
-                    }
+                    Some(file) => Outcome::Missing { ldconfig: Some(self.files.path(file).clone()), refused: None },
                     None => continue,
                 },
             };
