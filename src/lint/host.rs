@@ -8,13 +8,9 @@ use super::words;
 use crate::catalog::compat::Host;
 use crate::catalog::verdict::GENERAL;
 use crate::catalog::{Catalog, require};
-<<<<<<< HEAD
 use crate::model::{
     Container, CudaVersion, Evidence, EvidenceFile, ImagePath, Machine, Module, Platform, Target, Verdict,
 };
-=======
-use crate::model::{CudaVersion, Evidence, EvidenceFile, ImagePath, Machine, Module, Platform, Target, Verdict};
->>>>>>> w-drivers
 use crate::report::{Role, StepKind};
 
 /// An image, or a program in it, for another processor than the hosts'.

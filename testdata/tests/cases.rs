@@ -8,47 +8,6 @@ use common::{run, testdata};
 use fancy_regex::Regex;
 use serde_json::Value;
 
-/// Rows (case, target) of what no rule looked at when this list was made: drivers in images, the loader, builds for the
-/// CPU, run-time compilers.
-const NOT_YET: [(&str, &str); 36] = [
-    ("s9", "a"),
-    ("s10", "a"),
-    ("s11", "a"),
-    ("s12", "b"),
-    ("s12", "c"),
-    ("s15", "a"),
-    ("s17", "a"),
-    ("s17", "b"),
-    ("s17b", "a"),
-    ("s17b", "b"),
-    ("s18", "a"),
-    ("s18b", "a"),
-    ("s20", "a"),
-    ("cudnn9-no-sublibs", "a100"),
-    ("cudnn9-mixed", "a100"),
-    ("cublas-lt-older", "a100"),
-    ("nvjitlink-torch25", "a100"),
-    ("nvrtc-no-builtins", "a100"),
-    ("nccl-missing", "a100"),
-    ("cu126-on-cuda13", "a100"),
-    ("ext-missing-lib", "a100"),
-    ("ct2-no-cublas", "l4"),
-    ("ort-no-cudnn", "a10"),
-    ("tf-no-libs", "a100"),
-    ("tf-cpu-on-cuda", "a100"),
-    ("cache-stale", "gke"),
-    ("driver-off-path", "same"),
-    ("driver-off-path", "other"),
-    ("driver-zero-byte", "same"),
-    ("driver-zero-byte", "other"),
-    ("driver-zero-byte", "wsl"),
-    ("gke-off-path", "gke"),
-    ("glibc-too-old", "a10"),
-    ("glibcxx-too-old", "a10"),
-    ("musl-glibc", "a10"),
-    ("torch-cpu-on-cuda", "a10"),
-];
-
 /// A line of expect.tsv.
 struct Row {
     case: String,
@@ -168,16 +127,14 @@ fn every_case_gets_its_verdicts_and_its_words() {
         assert_eq!(ran.code, status, "{case}: the verdicts are {verdicts:?}; {}", ran.err);
         for row in rows {
             let wrong = wrong(&row, &report);
-            match NOT_YET.contains(&(case.as_str(), row.target.as_str())) {
-                true if wrong.is_empty() => println!("{case} {} holds by now: take it off NOT_YET", row.target),
-                true => {}
-                false if wrong.is_empty() => held += 1,
+            match wrong.is_empty() {
+                true => held += 1,
                 false => problems.push(format!("{case} {}: {}", row.target, wrong.join("; "))),
             }
         }
     }
     assert!(problems.is_empty(), "{}", problems.join("\n"));
-    assert!(held >= 80, "only {held} rows were compared");
+    assert!(held >= 280, "only {held} rows were compared");
 }
 
 #[test]
