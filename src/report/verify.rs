@@ -79,8 +79,8 @@ set -u
 
 const BODY: &str = r#"same=0 differ=0
 say() { # SUBJECT PREDICTED FOUND
-    if [ "$2" = "$3" ]; then word=ok same=$((same + 1)); else word=DIFFERS differ=$((differ + 1)); fi
-    printf '%-8s %-34s predicted %-22s found %s\n' "$word" "$1" "$2" "$3"
+    if [ "$2" = "$3" ]; then mark=ok same=$((same + 1)); else mark=DIFFERS differ=$((differ + 1)); fi
+    printf '%-8s %-34s predicted %-22s found %s\n' "$mark" "$1" "$2" "$3"
 }
 at_least() { # A B: A is not newer than B
     [ "$(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1)" = "$1" ]
@@ -244,6 +244,25 @@ mod tests {
         let (status, text) = on_a_node("echo '8.0, 470.10, NVIDIA A100'", "exit 0");
         assert_eq!(status, 1, "{text}");
         assert!(text.contains("DIFFERS"), "{text}");
+    }
+
+    /// Within the image, each framework is held against the prediction for the GPU that is there.
+    #[test]
+    fn the_inside_is_compared_framework_by_framework() {
+        let run = |capability: &str, python: &str| {
+            let dir = tempfile::tempdir().unwrap();
+            let path = script_of(&sample::failing(), dir.path());
+            program(dir.path(), "nvidia-smi", &format!("echo '{capability}, 575.51.03, some GPU'"));
+            program(dir.path(), "python3", python);
+            let env = format!("{}:/usr/bin:/bin", dir.path().display());
+            let out = Command::new("sh").arg(path).arg("inside").env("PATH", env).output().unwrap();
+            (out.status.code().unwrap(), String::from_utf8_lossy(&out.stdout).into_owned())
+        };
+        let (status, text) = run("12.0", "cat >/dev/null; echo boom >&2; exit 1");
+        assert!(text.contains("torch") && !text.contains("DIFFERS"), "{text}");
+        assert_eq!(status, 0, "{text}");
+        let (status, text) = run("12.0", "cat >/dev/null; echo runs");
+        assert_eq!(status, 1, "{text}");
     }
 
     #[test]
