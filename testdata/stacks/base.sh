@@ -20,6 +20,7 @@ for deb in "$debs"/*.deb; do
     { dpkg-deb -f "$deb" | sed '1a Status: install ok installed'; echo; } >>"$root/var/lib/dpkg/status"
     dpkg-deb --fsys-tarfile "$deb" | tar -t | sed 's|^\./|/|; s|/$||; s|^$|/.|' >"$root/var/lib/dpkg/info/$list.list"
 done
+printf 'root:x:0:0:root:/root:/bin/bash\n' >"$root/etc/passwd"; printf 'root:x:0:\n' >"$root/etc/group"   # as base-passwd's script does
 for pair in cc:gcc c++:g++; do   # what update-alternatives would have linked
     [ ! -e "$root/usr/bin/${pair#*:}" ] || [ -e "$root/usr/bin/${pair%:*}" ] || ln -s "${pair#*:}" "$root/usr/bin/${pair%:*}"
 done

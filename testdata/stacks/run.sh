@@ -19,7 +19,7 @@ command -v "$imagelint" >/dev/null || { echo "run.sh: no program $imagelint; set
 evidence=$work/evidence; mkdir -p "$evidence" "$work/tmp"
 
 system=(python3-minimal python3.11 libstdc++6 libgomp1 base-files bash coreutils ca-certificates)
-compiler=(gcc g++ libpython3.11-dev)
+compiler=(gcc g++ libpython3.11-dev libnuma1)   # libnuma: what sgl-kernel asks of the system
 platforms=(); for p in $(seq 36 -1 5); do platforms+=(--platform "manylinux_2_${p}_x86_64"); done
 for p in 2014 2010 1; do platforms+=(--platform "manylinux${p}_x86_64"); done
 
