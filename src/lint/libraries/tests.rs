@@ -246,7 +246,7 @@ fn compilers_that_packages_need_at_run_time() {
     assert_eq!(found.len(), 2, "{found:#?}");
     assert!(found.iter().all(|p| p.rule == "jit-compiler-missing" && p.verdict == Verdict::Warn));
     assert!(found.iter().any(|p| p.message.contains("nvcc") && p.message.contains("curand.h")), "{found:#?}");
-    for path in ["usr/bin/cc", "usr/bin/g++-12", "usr/bin/ninja", "usr/local/cuda/bin/nvcc"] {
+    for path in ["usr/bin/gcc", "usr/bin/g++-12", "usr/bin/ninja", "usr/local/cuda/bin/nvcc"] {
         lab.0.landmarks.push(at(path));
     }
     let problem = lab.one("jit-compiler-missing", Verdict::Warn);
