@@ -109,8 +109,9 @@ impl Forward {
     }
 
     /// Whether a library is made for kernel drivers of the host's branch. Without a list, for all older branches.
-    pub fn serves(&self, library: &DriverVersion, host: &DriverVersion) -> bool {
-        match self.package(library).and_then(|p| p.hosts.as_ref()) {
+    pub fn serves(&self, library: &DriverVersion, host: &DriverVersion, note: Option<&[u32]>) -> bool {
+        // The file's own word counts before the table's.
+        match note.or_else(|| self.package(library).and_then(|p| p.hosts.as_deref())) {
             Some(hosts) => hosts.contains(&host.branch()),
             None => host.branch() < library.branch(),
         }
@@ -118,11 +119,17 @@ impl Forward {
 
     /// The toolkit's own decision, which knows no GPU. Mode `legacy` compares majors; the CDI hook reads the library's
     /// note, and without one compares majors too.
-    pub fn activation(&self, library: &DriverVersion, host: &DriverVersion, runtime: Runtime) -> Activation {
+    pub fn activation(
+        &self,
+        library: &DriverVersion,
+        host: &DriverVersion,
+        note: Option<&[u32]>,
+        runtime: Runtime,
+    ) -> Activation {
         // A bare branch that is the library's own may be newer than it.
         let newer = library > host && !(host.is_branch() && host.branch() == library.branch());
         let by_major = host.branch() < library.branch();
-        let by_note = newer && self.serves(library, host);
+        let by_note = newer && self.serves(library, host, note);
         let one = |yes| if yes { Activation::Yes } else { Activation::No };
         match runtime {
             Runtime::Legacy => one(by_major),
@@ -157,7 +164,7 @@ mod tests {
             let Some(package) = forward.packages().iter().find(|p| p.name == *name) else { continue };
             for (column, cell) in columns.iter().zip(cells.as_array().unwrap()) {
                 let library = driver(&format!("{}.99.1", package.branch));
-                let serves = forward.serves(&library, &DriverVersion::branch_floor(*column));
+                let serves = forward.serves(&library, &DriverVersion::branch_floor(*column), None);
                 match cell.as_str().unwrap() {
                     "C" => assert!(serves, "{name} on R{column}"),
                     "X" => assert!(!serves, "{name} on R{column}"),
@@ -172,7 +179,8 @@ mod tests {
     #[test]
     fn what_the_toolkit_decides() {
         let forward = Catalog::embedded().forward();
-        let act = |library: &str, host: &str, runtime| forward.activation(&driver(library), &driver(host), runtime);
+        let act =
+            |library: &str, host: &str, runtime| forward.activation(&driver(library), &driver(host), None, runtime);
         use Activation::*;
         assert_eq!(act("575.57.08", "550.54.15", Runtime::Cdi), Yes);
         assert_eq!(act("575.57.08", "550.54.15", Runtime::Legacy), Yes);

@@ -17,6 +17,9 @@ const ARCHS: std::ops::RangeInclusive<u32> = 20..=199;
 /// Longest version, directory, symbol.
 const MAX_TEXT: usize = 256;
 
+/// Longer than any forward-compat note.
+const MAX_NOTE: usize = 1024;
+
 /// More directories than any loader has built in.
 const MAX_DIRS: usize = 16;
 
@@ -24,6 +27,7 @@ enum Reads {
     Tool { kind: ToolKind, release: Option<CudaVersion>, hint: Option<CudaVersion>, newest: Option<SmArch> },
     Version { mark: &'static [u8], version: Option<String> },
     Loader { dirs: Vec<String> },
+    Compat { hosts: Option<Vec<u32>> },
 }
 
 /// Reads the strings of one file while it streams by.
@@ -37,6 +41,9 @@ impl Says {
         }
         if is_loader(file_name) {
             return Some(Self(Reads::Loader { dirs: Vec::new() }));
+        }
+        if file_name.starts_with(b"libcuda.so.") {
+            return Some(Self(Reads::Compat { hosts: None }));
         }
         let (_, mark) = VERSIONS.iter().find(|(name, _)| is_library(file_name, name))?;
         Some(Self(Reads::Version { mark, version: None }))
@@ -66,6 +73,11 @@ impl Says {
                     *version = behind(chunk, mark).find_map(version_text);
                 }
             }
+            Reads::Compat { hosts } => {
+                if hosts.is_none() {
+                    *hosts = compat_hosts(chunk);
+                }
+            }
             Reads::Loader { dirs } => {
                 let found = directories(chunk);
                 if found.len() > dirs.len() {
@@ -82,6 +94,7 @@ impl Says {
                 facts.tool = Some(ToolFacts { kind, cuda: release.or(hint), newest });
             }
             Reads::Version { version, .. } => facts.says_version = version,
+            Reads::Compat { hosts } => facts.compat_hosts = hosts,
             Reads::Loader { dirs } => {
                 if let Some(elf) = &mut facts.elf {
                     elf.system_dirs = dirs;
@@ -89,6 +102,21 @@ impl Says {
             }
         }
     }
+}
+
+/// The branches of a forward-compat note: JSON with the keys `CUDA version`, `driver` and `device`
+/// (nvidia-container-toolkit, cmd/nvidia-cdi-hook/cudacompat).
+fn compat_hosts(chunk: &[u8]) -> Option<Vec<u32>> {
+    memmem::find_iter(chunk, b"{").find_map(|at| {
+        let rest = &chunk[at..chunk.len().min(at + MAX_NOTE)];
+        let note = &rest[..=memchr::memchr(b'}', rest)?];
+        memmem::find(note, b"\"CUDA version\"")?;
+        let note: serde_json::Value = serde_json::from_slice(note).ok()?;
+        let branches = note.get("driver")?.as_array()?;
+        let mut hosts: Vec<u32> = branches.iter().filter_map(|b| u32::try_from(b.as_u64()?).ok()).collect();
+        hosts.sort_unstable();
+        Some(hosts)
+    })
 }
 
 /// The compiler that a file is by its name; wheels put hashes and words into the names of libraries.
@@ -210,6 +238,16 @@ mod tests {
         facts.elf = Some(ElfFacts::default());
         says.tell(&mut facts);
         facts
+    }
+
+    #[test]
+    fn a_compat_library_lists_its_hosts() {
+        // The note of 575.57.08, as facts/forward_compat has it.
+        let note = r#"{"format":1,"CUDA version":"12.9","driver":[575,535,550],"device":[1,2,7]}"#;
+        let text = format!("\0{{\"x\":1}}NVIDIA Corporation\0{note}\0");
+        assert_eq!(said("libcuda.so.575.57.08", &text).compat_hosts, Some(vec![535, 550, 575]));
+        assert_eq!(said("libcuda.so.1", "\0{\"driver\":[535]}\0{\"CUDA version\":").compat_hosts, None);
+        assert_eq!(said("libnccl.so.2", &text).compat_hosts, None);
     }
 
     #[test]

@@ -76,14 +76,17 @@ pub fn compat<'a>(target: &Target, evidence: &'a Evidence, catalog: &Catalog) ->
     let hook = by_toolkit(evidence);
     let hooked = hook.as_ref().map(|(path, ..)| *path);
     let (path, version, by) = forced(target, evidence).or(hook)?;
+    let note = evidence.file_at(path).and_then(|i| evidence.files[i].facts.compat_hosts.as_deref());
     let judge = |host: &DriverVersion| {
         let same_branch = host.is_branch() && host.branch() == version.branch();
         let older = version < *host;
         if by == By::Toolkit || by == By::Cache {
             let asked = hooked == Some(path);
-            return match (catalog.forward().activation(&version, host, target.runtime), eligible) {
+            return match (catalog.forward().activation(&version, host, note, target.runtime), eligible) {
                 (Activation::Yes, Eligible::No) if asked => Fate::NotEligible,
-                (Activation::Yes, _) if asked && !catalog.forward().serves(&version, host) => Fate::NotForBranch,
+                (Activation::Yes, _) if asked && !catalog.forward().serves(&version, host, note) => {
+                    Fate::NotForBranch
+                }
                 (Activation::Yes, _) if asked => Fate::Serves,
                 (Activation::ByMode, Eligible::No) if asked => Fate::NotEligibleByMode,
                 _ if by == By::Cache && older => Fate::Older,
@@ -98,7 +101,7 @@ pub fn compat<'a>(target: &Target, evidence: &'a Evidence, catalog: &Catalog) ->
             Fate::Older
         } else if eligible == Eligible::No {
             Fate::NotEligible
-        } else if catalog.forward().serves(&version, host) {
+        } else if catalog.forward().serves(&version, host, note) {
             Fate::Serves
         } else {
             Fate::NotForBranch
@@ -347,6 +350,17 @@ mod tests {
             Verdict::Ok => "used".to_owned(),
             _ => format!("{verdict} {}", code.unwrap_or_default()),
         }
+    }
+
+    /// The list in the file itself counts before the table's.
+    #[test]
+    fn the_library_s_own_note_decides() {
+        let mut lab = image("575.57.08", Some(Law::LibraryPath));
+        assert_eq!(word(&lab, "a100@535", Runtime::Cdi), "used");
+        let facts = std::sync::Arc::make_mut(&mut lab.0.files[0].facts);
+        facts.compat_hosts = Some(vec![550, 570]);
+        assert_ne!(word(&lab, "a100@535", Runtime::Cdi), "used");
+        assert_eq!(word(&lab, "a100@550", Runtime::Cdi), "used");
     }
 
     #[test]

@@ -9,7 +9,8 @@ use super::{Judged, words};
 use crate::catalog::Catalog;
 use crate::catalog::verdict::{Counts, GENERAL};
 use crate::model::{
-    Container, Digest, Evidence, EvidenceFile, Finding, Form, Gap, GapEffect, SmArch, Verdict, escape,
+    Container, Digest, Evidence, EvidenceFile, Finding, Form, Gap, GapEffect, SmArch, Verdict, Virtualisation,
+    escape,
 };
 use crate::report::{
     ArchRow, CatalogId, ComponentReport, DeviceCode, FileVerdict, ImageReport, Library, MinDriver, ModuleCounts,
@@ -178,6 +179,7 @@ fn target(case: &TargetCase<'_>) -> TargetReport {
         gpu: case.target.gpu.clone(),
         arch: arch_of(case.target.capability),
         driver: case.target.driver.as_ref().map(ToString::to_string),
+        virtualisation: Some(case.target.virtualisation).filter(|v| *v != Virtualisation::None),
         verdict: case.verdict,
         why: case.why.clone(),
         required: case.target.required,

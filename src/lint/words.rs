@@ -3,7 +3,7 @@
 use super::case::{ComponentCase, ComponentCause, FileCase, TargetCase};
 use crate::catalog::compat::Block;
 use crate::catalog::verdict::{Cause, summary};
-use crate::model::{Component, Evidence, Gap, Target, Verdict, escape};
+use crate::model::{Component, Evidence, Gap, Target, Verdict, Virtualisation, escape};
 
 /// "torch 2.7.0+cu126".
 pub fn component(component: &Component) -> String {
@@ -18,7 +18,15 @@ pub fn component(component: &Component) -> String {
 pub fn gpu(target: &Target) -> String {
     let capability = target.capability.to_string();
     let bare = target.gpu.starts_with("sm_") || target.gpu == capability;
-    if bare { target.gpu.clone() } else { format!("{} ({capability})", target.gpu) }
+    let how = match target.virtualisation {
+        Virtualisation::None => String::new(),
+        other => format!(", {other}"),
+    };
+    match (bare, how.is_empty()) {
+        (true, true) => target.gpu.clone(),
+        (true, false) => format!("{} ({})", target.gpu, how.trim_start_matches(", ")),
+        (false, _) => format!("{} ({capability}{how})", target.gpu),
+    }
 }
 
 /// "layer sha256:0123456789ab: what".

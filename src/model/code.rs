@@ -206,6 +206,9 @@ pub struct FileFacts {
     /// The version that a library's own strings give (NCCL).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub says_version: Option<String>,
+    /// Driver branches that a forward-compat libcuda lists in its note (`.note.cuda.fwd_compatibility`). Sorted.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub compat_hosts: Option<Vec<u32>>,
     /// Paths are left out: the holder of the facts knows them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub gaps: Vec<Gap>,
@@ -221,6 +224,7 @@ impl FileFacts {
             arch_flags: None,
             tool: None,
             says_version: None,
+            compat_hosts: None,
             gaps: Vec::new(),
         }
     }

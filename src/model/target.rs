@@ -62,6 +62,17 @@ pub enum Virtualisation {
     Passthrough,
 }
 
+impl fmt::Display for Virtualisation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::None => "none",
+            Self::Mig => "MIG",
+            Self::Vgpu => "vGPU",
+            Self::Passthrough => "passthrough",
+        })
+    }
+}
+
 /// Drivers of a target: one version, a whole branch, or a range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriverRange {

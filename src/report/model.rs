@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::model::{
     Capability, Container, CudaVersion, Digest, FileKind, Finding, Form, Gap, ImagePath, LayerSummary, Package,
-    Packing, Platform, PtxIsa, SmArch, Stats, ToolKind, Toolkit, Verdict,
+    Packing, Platform, PtxIsa, SmArch, Stats, ToolKind, Toolkit, Verdict, Virtualisation,
 };
 
 /// The whole report of one image, or (image and targets absent) of single files.
@@ -86,6 +86,9 @@ pub struct TargetReport {
     pub arch: SmArch,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
+    /// `mig`, `vgpu` or `passthrough`; absent: the GPU itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub virtualisation: Option<Virtualisation>,
     pub verdict: Verdict,
     /// One line.
     pub why: String,

@@ -131,6 +131,7 @@ fn target(name: &str, gpu: &str, arch: &str, driver: Option<&str>, verdict: Verd
         gpu: gpu.into(),
         arch: arch.parse().unwrap(),
         driver: driver.map(String::from),
+        virtualisation: None,
         verdict,
         why: why.into(),
         required: true,

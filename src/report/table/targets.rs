@@ -4,7 +4,7 @@ use super::super::TargetReport;
 use super::super::paint::{Ink, Page, cell, span};
 use super::super::text::{clean, columns, count};
 use super::matrix::Heads;
-use crate::model::Verdict;
+use crate::model::{Verdict, Virtualisation};
 
 /// What a verdict means, for a reader who sees the word for the first time.
 pub(super) fn meaning(verdict: Verdict) -> &'static str {
@@ -48,7 +48,11 @@ impl Row {
                 Heads::Numbers => (index + 1).to_string(),
             },
             name: clean(&target.name),
-            gpu: if gpu == arch { arch } else { format!("{gpu} ({arch})") },
+            gpu: match target.virtualisation {
+                None | Some(Virtualisation::None) if gpu == arch => arch,
+                None | Some(Virtualisation::None) => format!("{gpu} ({arch})"),
+                Some(v) => format!("{gpu} ({arch}, {v})"),
+            },
             driver: target
                 .driver
                 .as_ref()
