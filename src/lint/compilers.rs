@@ -21,8 +21,7 @@ pub fn too_old(target: &Target, evidence: &Evidence, roles: &[Role], catalog: &C
         if compiles(file, target.capability, catalog) != Some(false) {
             continue;
         }
-        let component =
-            evidence.components.iter().position(|c| package_name(&c.name) == package_name(&package.name));
+        let component = evidence.component_named(&package.name);
         let core = component.is_some_and(|c| roles.get(c) == Some(&Role::Core));
         let verdict = if core { Verdict::Fail } else { Verdict::Warn };
         let cuda = file.facts.tool.and_then(|t| t.cuda);
@@ -85,7 +84,7 @@ fn taken<'a>(row: &BroughtCompiler, evidence: &'a Evidence) -> Option<&'a Eviden
         Some(path) => {
             let path = ImagePath::new(path);
             let real = evidence.links.iter().find(|(link, _)| *link == path).map_or(&path, |(_, to)| to);
-            evidence.file_at(real).map(|i| &evidence.files[i])
+            evidence.file(real)
         }
         None => evidence.files.iter().find(|f| row.is_file(&f.path) && !f.in_archive),
     }
@@ -135,8 +134,7 @@ pub fn missing(evidence: &Evidence, catalog: &Catalog) -> Vec<Problem> {
         let torch = evidence.packages.iter().any(|p| package_name(&p.name) == "torch");
         let sure = row.only_with.is_empty() || !torch || row.only_with.iter().any(installed);
         let verdict = if sure { Verdict::Warn } else { Verdict::Ok };
-        let component =
-            evidence.components.iter().position(|c| package_name(&c.name) == package_name(&package.name));
+        let component = evidence.component_named(&package.name);
         let name = match (&component, &package.version) {
             (Some(_), _) => String::new(),
             (None, Some(version)) => {

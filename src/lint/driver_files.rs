@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::libraries::{is_stub, versions};
 use super::{Problem, words};
 use crate::model::{
-    DriverVersion, Evidence, EvidenceFile, ImagePath, Law, Need, Outcome, Runtime, Target, Verdict, escape,
-    package_name,
+    Component, DriverVersion, Evidence, EvidenceFile, ImagePath, Law, Manager, Need, Outcome, Runtime, Target,
+    Verdict, escape, package_name,
 };
 use crate::report::StepKind;
 
@@ -174,14 +174,14 @@ pub fn baked(evidence: &Evidence, target: Option<&Target>) -> Option<Problem> {
     Some(Problem { path, ..Problem::new("driver-in-image", verdict, message, help) })
 }
 
+/// The packages that own files.
+fn packaged<'a>(evidence: &'a Evidence, files: &'a [&EvidenceFile]) -> impl Iterator<Item = &'a Component> {
+    let owners = files.iter().filter_map(|f| f.component).map(|c| &evidence.components[c]);
+    owners.filter(|c| c.manager != Manager::Path)
+}
+
 fn owners(evidence: &Evidence, files: &[&EvidenceFile]) -> String {
-    let names: BTreeSet<String> = files
-        .iter()
-        .filter_map(|f| f.component)
-        .map(|c| &evidence.components[c])
-        .filter(|c| c.manager != crate::model::Manager::Path)
-        .map(words::component)
-        .collect();
+    let names: BTreeSet<String> = packaged(evidence, files).map(words::component).collect();
     if names.is_empty() {
         return String::new();
     }
@@ -191,13 +191,7 @@ fn owners(evidence: &Evidence, files: &[&EvidenceFile]) -> String {
 /// The packages that brought the files, and those that pulled them in: "libnvidia-compute-535, pulled in by
 /// nvidia-opencl-dev".
 fn chain(evidence: &Evidence, files: &[&EvidenceFile]) -> Option<String> {
-    let owned: BTreeSet<&str> = files
-        .iter()
-        .filter_map(|f| f.component)
-        .map(|c| &evidence.components[c])
-        .filter(|c| c.manager != crate::model::Manager::Path)
-        .map(|c| c.name.as_str())
-        .collect();
+    let owned: BTreeSet<&str> = packaged(evidence, files).map(|c| c.name.as_str()).collect();
     // Files without a list of owners: packages that are named after a driver.
     let by_name = evidence
         .packages
@@ -231,7 +225,7 @@ mod tests {
     use crate::catalog::Catalog;
     use crate::config::parse_target;
     use crate::lint::lab::{Lab, at};
-    use crate::model::{Manager, Package};
+    use crate::model::Package;
 
     fn image(on_path: bool) -> Lab {
         let file = "usr/lib/x86_64-linux-gnu/libnvidia-ml.so.535.183.01";

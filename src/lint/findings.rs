@@ -69,7 +69,7 @@ pub fn all(
 
 /// A problem as a finding, and the label of the component it is about.
 fn told(problem: &Problem, evidence: &Evidence) -> (String, Finding) {
-    let file = problem.path.as_ref().and_then(|p| evidence.file_at(p)).map(|i| &evidence.files[i]);
+    let file = problem.path.as_ref().and_then(|p| evidence.file(p));
     let component = problem.component.map(|index| &evidence.components[index]);
     let label = component.map(words::component);
     let message = match &label {

@@ -76,7 +76,7 @@ pub fn compat<'a>(target: &Target, evidence: &'a Evidence, catalog: &Catalog) ->
     let hook = by_toolkit(evidence);
     let hooked = hook.as_ref().map(|(path, ..)| *path);
     let (path, version, by) = forced(target, evidence).or(hook)?;
-    let note = evidence.file_at(path).and_then(|i| evidence.files[i].facts.compat_hosts.as_deref());
+    let note = evidence.file(path).and_then(|f| f.facts.compat_hosts.as_deref());
     let judge = |host: &DriverVersion| {
         let same_branch = host.is_branch() && host.branch() == version.branch();
         let older = version < *host;

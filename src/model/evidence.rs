@@ -263,6 +263,17 @@ impl Evidence {
         self.files.binary_search_by(|f| f.path.cmp(path)).ok()
     }
 
+    /// The file at a path (not a link).
+    pub fn file(&self, path: &ImagePath) -> Option<&EvidenceFile> {
+        self.file_at(path).map(|i| &self.files[i])
+    }
+
+    /// The index of the component that a package is, where it has files.
+    pub fn component_named(&self, package: &str) -> Option<usize> {
+        let name = super::package_name(package);
+        self.components.iter().position(|c| super::package_name(&c.name) == name)
+    }
+
     /// Whether every index names something: evidence that was saved may have been changed since.
     pub fn is_consistent(&self) -> bool {
         self.files.iter().all(|f| {

@@ -50,9 +50,7 @@ fn installed(report: &Report, dists: &[&str]) -> bool {
 
 /// "8.0|535.183.01|ok|prod-a100".
 fn row(target: &TargetReport) -> String {
-    let arch = target.arch.to_string();
-    let digits = arch.trim_start_matches("sm_");
-    let (major, minor) = digits.split_at(digits.len().saturating_sub(1));
+    let capability = target.arch.capability().map(|c| c.to_string()).unwrap_or_default();
     let word = match target.verdict {
         Verdict::Ok | Verdict::Warn | Verdict::Slow => "runs",
         Verdict::Fail | Verdict::Blocked | Verdict::Cpu => "fails",
@@ -60,7 +58,7 @@ fn row(target: &TargetReport) -> String {
     };
     let clean = |text: &str| text.replace(['|', '\n'], " ");
     let driver = target.driver.as_deref().unwrap_or("any");
-    format!("{major}.{minor}|{}|{word}|{} ({})", clean(driver), clean(&target.name), target.verdict.word())
+    format!("{capability}|{}|{word}|{} ({})", clean(driver), clean(&target.name), target.verdict.word())
 }
 
 /// A word of the shell that means just these bytes.

@@ -24,8 +24,7 @@ pub fn problems(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Vec<P
         if (0..roles.len()).any(|i| roles[i] == Role::Core && framework(i) == Some(row.name.as_str())) {
             continue;
         }
-        let named = |c: &crate::model::Component| package_name(&c.name) == package_name(&package.name);
-        let component = evidence.components.iter().position(named);
+        let component = evidence.component_named(&package.name);
         let label = match (component, &package.version) {
             (Some(_), _) => String::new(),
             (None, Some(version)) => {

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::reach::{Reach, loads_at_all};
+use super::reach::{Reach, loads_at_all, unreached};
 use crate::catalog::Catalog;
 use crate::catalog::libraries::split_soname;
 use crate::lint::Problem;
-use crate::model::{Confidence, Evidence, ImagePath, Libc, Outcome, Verdict, escape};
+use crate::model::{Confidence, Evidence, EvidenceFile, ImagePath, Libc, Outcome, Verdict, escape};
 use crate::report::Role;
 
 /// What one component misses.
@@ -44,6 +44,7 @@ enum Kind {
 }
 
 pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Catalog) -> Vec<Problem> {
+    let sonames = Sonames::new(evidence);
     let mut found: BTreeMap<Key, Missing> = BTreeMap::new();
     for loads in &evidence.loads {
         let file = &evidence.files[loads.file];
@@ -65,13 +66,12 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
                 Kind::System
             } else if opened {
                 Kind::Opened
-            } else if other_majors(evidence, &need.name).is_empty() {
+            } else if sonames.other_majors(&need.name).next().is_none() {
                 Kind::Gpu
             } else {
                 Kind::OtherMajor
             };
-            let Some(verdict) = word(evidence, roles, core, (file.component, &file.path), kind, gpu, catalog)
-            else {
+            let Some(verdict) = word(evidence, roles, core, file, kind, gpu, catalog) else {
                 continue;
             };
             let missing = found.entry(Key { verdict, component, kind }).or_default();
@@ -84,7 +84,7 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
             }
         }
     }
-    found.into_iter().filter_map(|(key, missing)| told(evidence, key, missing, catalog)).collect()
+    found.into_iter().filter_map(|(key, missing)| told(evidence, &sonames, key, missing, catalog)).collect()
 }
 
 /// What a missing library makes of the image; `None`: it says nothing.
@@ -92,7 +92,7 @@ fn word(
     evidence: &Evidence,
     roles: &[Role],
     core: Option<usize>,
-    owner: (Option<usize>, &ImagePath),
+    file: &EvidenceFile,
     kind: Kind,
     gpu: bool,
     catalog: &Catalog,
@@ -108,38 +108,42 @@ fn word(
         let falls_back = gpu && catalog.libraries().falls_back(&evidence.components[core].name).is_some();
         return Some(if falls_back { Verdict::Cpu } else { Verdict::Fail });
     }
-    let (owner, path) = owner;
-    let owner = owner?;
-    let component = &evidence.components[owner];
-    let vendor = catalog.components().vendor_of_package(component.manager, &component.name).is_some()
-        || catalog.components().vendor_of_path(path).is_some();
-    match roles.get(owner)? {
-        Role::Idle => None,
-        // NVIDIA's own libraries that nothing loads.
-        _ if vendor => None,
-        _ if gpu => Some(Verdict::Warn),
-        // Many packages bring plugins for what may not be there.
-        _ => Some(Verdict::Ok),
-    }
+    unreached(evidence, file, roles, catalog)?;
+    // Many packages bring plugins for what may not be there.
+    Some(if gpu { Verdict::Warn } else { Verdict::Ok })
 }
 
-/// Libraries of the same name and another major version.
-fn other_majors(evidence: &Evidence, name: &str) -> Vec<(String, ImagePath)> {
-    let Some((stem, suffix)) = split_soname(name) else { return Vec::new() };
-    let mut found = BTreeMap::new();
-    for file in evidence.files.iter().filter(|f| !f.in_archive) {
-        let Some(soname) = file.facts.elf.as_ref().and_then(|e| e.soname.as_deref()) else { continue };
-        if let Some((other, major)) = split_soname(soname)
-            && other == stem
-            && major != suffix
-        {
-            found.entry(soname.to_owned()).or_insert_with(|| file.path.clone());
+/// The libraries of an image by the part of their SONAME before ".so".
+struct Sonames<'a>(BTreeMap<&'a str, BTreeSet<&'a str>>);
+
+impl<'a> Sonames<'a> {
+    fn new(evidence: &'a Evidence) -> Self {
+        let mut all: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        for file in evidence.files.iter().filter(|f| !f.in_archive) {
+            if let Some(soname) = file.facts.elf.as_ref().and_then(|e| e.soname.as_deref())
+                && let Some((stem, _)) = split_soname(soname)
+            {
+                all.entry(stem).or_default().insert(soname);
+            }
         }
+        Self(all)
     }
-    found.into_iter().collect()
+
+    /// Those of the same name and another major version.
+    fn other_majors(&self, name: &str) -> impl Iterator<Item = &'a str> {
+        let (stem, suffix) = split_soname(name).unwrap_or_default();
+        let same = self.0.get(stem).into_iter().flatten().copied();
+        same.filter(move |soname| split_soname(soname).is_some_and(|(_, major)| major != suffix))
+    }
 }
 
-fn told(evidence: &Evidence, key: Key, missing: Missing, catalog: &Catalog) -> Option<Problem> {
+fn told(
+    evidence: &Evidence,
+    sonames: &Sonames<'_>,
+    key: Key,
+    missing: Missing,
+    catalog: &Catalog,
+) -> Option<Problem> {
     let names: Vec<&String> = missing.names.keys().collect();
     let (first, path) = missing.names.iter().next()?;
     let list = names.iter().map(|n| escape(n.as_bytes())).collect::<Vec<_>>().join(", ");
@@ -148,7 +152,7 @@ fn told(evidence: &Evidence, key: Key, missing: Missing, catalog: &Catalog) -> O
         n => format!("{n} files, `{path}` first, need {list}"),
     };
     let error = format!("\"{}: cannot open shared object file\"", escape(first.as_bytes()));
-    let beside = evidence.file_at(path).and_then(|i| evidence.files[i].facts.elf.as_ref());
+    let beside = evidence.file(path).and_then(|f| f.facts.elf.as_ref());
     let beside = beside.into_iter().flat_map(|e| &e.needed).map(String::as_str);
     let all = || names.iter().map(|n| n.as_str());
     let packages = catalog.libraries().packages_for(all(), beside.chain(all()));
@@ -163,11 +167,11 @@ fn told(evidence: &Evidence, key: Key, missing: Missing, catalog: &Catalog) -> O
         Kind::OtherMajor => {
             let others: BTreeSet<String> = names
                 .iter()
-                .flat_map(|n| other_majors(evidence, n))
-                .map(|(soname, _)| escape(soname.as_bytes()))
+                .flat_map(|n| sonames.other_majors(n))
+                .map(|soname| escape(soname.as_bytes()))
                 .collect();
             let others = others.into_iter().collect::<Vec<_>>().join(", ");
-            let built = component.and_then(|c| build_for(evidence, c, &names, catalog));
+            let built = component.and_then(|c| build_for(sonames, c, &names, catalog));
             (
                 "library-of-other-major",
                 format!("{asks}; the image has {others} instead: {error}{then}"),
@@ -238,17 +242,17 @@ fn refusal(evidence: &Evidence, name: &str) -> String {
 
 /// "onnxruntime-gpu 1.18.1 is built for CUDA 11 and cuDNN 8; 1.19 and newer for CUDA 12 and cuDNN 9".
 fn build_for(
-    evidence: &Evidence,
+    sonames: &Sonames<'_>,
     component: &crate::model::Component,
     names: &[&String],
     catalog: &Catalog,
 ) -> Option<String> {
     let there: BTreeSet<u16> = names
         .iter()
-        .flat_map(|n| other_majors(evidence, n))
-        .flat_map(|(soname, _)| {
-            let library = catalog.libraries().library(&soname)?;
-            library.cuda_majors(split_soname(&soname)?.1).last().copied()
+        .flat_map(|n| sonames.other_majors(n))
+        .flat_map(|soname| {
+            let library = catalog.libraries().library(soname)?;
+            library.cuda_majors(split_soname(soname)?.1).last().copied()
         })
         .collect();
     let cuda = there.into_iter().next_back()?;

@@ -81,3 +81,14 @@ pub fn loads_at_all(evidence: &Evidence, file: &EvidenceFile, catalog: &Catalog)
 fn is_extension(name: &str) -> bool {
     name.ends_with(".so") && (name.contains(".cpython-") || name.contains(".abi3."))
 }
+
+/// The role of the component of a file that no core component loads; `None`: what it misses says nothing. It is nobody's,
+/// idle, or one of NVIDIA's own libraries.
+pub fn unreached(evidence: &Evidence, file: &EvidenceFile, roles: &[Role], catalog: &Catalog) -> Option<Role> {
+    let owner = file.component?;
+    let component = &evidence.components[owner];
+    let rows = catalog.components();
+    let vendor = rows.vendor_of_package(component.manager, &component.name).is_some()
+        || rows.vendor_of_path(&file.path).is_some();
+    roles.get(owner).copied().filter(|role| *role != Role::Idle && !vendor)
+}

@@ -72,7 +72,7 @@ pub fn shadowed(evidence: &Evidence, reach: &Reach, catalog: &Catalog) -> Vec<Pr
             if catalog.libraries().library(&need.name).is_none() {
                 continue;
             }
-            let Some(winner) = evidence.file_at(path).map(|i| &evidence.files[i]) else { continue };
+            let Some(winner) = evidence.file(path) else { continue };
             let version = versions::of(evidence, winner, catalog);
             for other in evidence.files.iter().filter(|f| f.path != *path && !f.in_archive) {
                 let same = other.facts.elf.as_ref().and_then(|e| e.soname.as_deref()) == Some(&need.name);

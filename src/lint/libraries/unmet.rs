@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::reach::{Reach, loads_at_all};
+use super::reach::{Reach, loads_at_all, unreached};
 use super::versions;
 use crate::catalog::Catalog;
 use crate::lint::Problem;
@@ -49,13 +49,8 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
 
 /// What it makes of the image where no core component loads the file.
 fn word(evidence: &Evidence, file: &EvidenceFile, roles: &[Role], catalog: &Catalog) -> Option<Verdict> {
-    let owner = file.component?;
-    let component = &evidence.components[owner];
-    let vendor = catalog.components().vendor_of_package(component.manager, &component.name).is_some()
-        || catalog.components().vendor_of_path(&file.path).is_some();
-    match roles.get(owner)? {
+    match unreached(evidence, file, roles, catalog)? {
         Role::Idle => None,
-        _ if vendor => None,
         // The image's own GPU code and packages with device code: whoever imports them fails. What has nothing to do
         // with GPUs is not ours to warn of.
         Role::Core => Some(Verdict::Warn),
@@ -98,7 +93,7 @@ fn told(evidence: &Evidence, key: &Key<'_>, asked: &[Asked<'_>], catalog: &Catal
             "use a base image with a newer glibc, or a build for an older one (manylinux tag)".to_owned(),
         )
     } else {
-        let has = file_at(evidence, provider).and_then(|f| versions::of(evidence, f, catalog));
+        let has = evidence.file(provider).and_then(|f| versions::of(evidence, f, catalog));
         let has = has.map(|v| format!(" ({v})")).unwrap_or_default();
         let error = match key.kind {
             UnmetKind::Version => format!("\"version `{name}' not found\""),
@@ -117,10 +112,6 @@ fn told(evidence: &Evidence, key: &Key<'_>, asked: &[Asked<'_>], catalog: &Catal
         confidence: if key.verdict == Verdict::Fail { Confidence::High } else { Confidence::Medium },
         ..Problem::new(rule, key.verdict, message, help)
     }
-}
-
-fn file_at<'a>(evidence: &'a Evidence, path: &ImagePath) -> Option<&'a EvidenceFile> {
-    evidence.file_at(path).map(|i| &evidence.files[i])
 }
 
 /// By which law a file gets that library.
