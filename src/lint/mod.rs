@@ -2,6 +2,7 @@
 
 mod case;
 mod compilers;
+pub mod dockerfile;
 mod driver_files;
 mod environment;
 mod findings;

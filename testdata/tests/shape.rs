@@ -23,12 +23,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("image", &["model", "stream"]),
     ("inventory", &["model", "stream"]),
     ("loader", &["model", "stream"]),
+    ("dockerfile", &[]),
     ("config", &["catalog", "model"]),
     ("scan", &["catalog", "device", "image", "inventory", "loader", "model", "stream"]),
     ("report", &["model"]),
     ("plan", &["catalog", "inventory", "lint", "model", "report"]),
-    ("lint", &["catalog", "config", "inventory", "model", "plan", "report"]),
-    ("cli", &["catalog", "config", "image", "lint", "model", "plan", "report", "scan"]),
+    ("lint", &["catalog", "config", "dockerfile", "inventory", "model", "plan", "report"]),
+    ("cli", &["catalog", "config", "dockerfile", "image", "lint", "model", "plan", "report", "scan"]),
 ];
 
 /// Lines of one file.

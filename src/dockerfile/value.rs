@@ -1,0 +1,111 @@
+//! What a text with variables comes to, as far as a file alone can tell.
+
+use std::collections::BTreeMap;
+
+use super::span::Span;
+
+/// What something comes to in a build.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Value {
+    Known(String),
+    /// One of these, sorted, more than one: platforms, a bake file's targets, both arms of an `if`.
+    OneOf(Vec<String>),
+    /// Depends on what is not in the file. A rule never makes an error of it.
+    #[default]
+    Unknown,
+}
+
+/// Values kept of a set; beyond it nothing is known.
+pub const MOST_VALUES: usize = 32;
+
+impl Value {
+    pub fn known(&self) -> Option<&str> {
+        match self {
+            Self::Known(text) => Some(text),
+            Self::OneOf(_) | Self::Unknown => None,
+        }
+    }
+
+    /// All it may be; empty where it is unknown.
+    pub fn all(&self) -> impl Iterator<Item = &str> {
+        let (one, many): (Option<&String>, &[String]) = match self {
+            Self::Known(text) => (Some(text), &[]),
+            Self::OneOf(texts) => (None, texts),
+            Self::Unknown => (None, &[]),
+        };
+        one.into_iter().chain(many).map(String::as_str)
+    }
+
+    /// One of several.
+    pub fn one_of(mut texts: Vec<String>) -> Self {
+        texts.sort();
+        texts.dedup();
+        match texts.len() {
+            0 => Self::Unknown,
+            1 => texts.pop().map_or(Self::Unknown, Self::Known),
+            2..=MOST_VALUES => Self::OneOf(texts),
+            _ => Self::Unknown,
+        }
+    }
+
+    /// What it may be where it is one or the other.
+    pub fn or(&self, other: &Self) -> Self {
+        if *self == Self::Unknown || *other == Self::Unknown {
+            return Self::Unknown;
+        }
+        Self::one_of(self.all().chain(other.all()).map(str::to_owned).collect())
+    }
+}
+
+/// A text, and the variables that made it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Text {
+    pub value: Value,
+    /// In the order of use, each once.
+    pub trail: Vec<Trail>,
+}
+
+impl Text {
+    pub fn known(text: impl Into<String>) -> Self {
+        Self { value: Value::Known(text.into()), trail: Vec::new() }
+    }
+}
+
+/// A variable that a text was made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trail {
+    pub name: String,
+    pub origin: Origin,
+}
+
+/// Where a variable has its value from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// The default of an ARG: the whole pair.
+    Arg(Span),
+    Env(Span),
+    /// An assignment in a RUN.
+    Shell(Span),
+    /// `--build-arg`, a bake or compose file.
+    Given,
+    /// The base image's own.
+    Base,
+    /// Of the builder: TARGETARCH and the like.
+    Predefined,
+}
+
+/// A variable in force at some instruction.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    pub value: Value,
+    pub origin: Origin,
+    /// ARG only: not in the built image.
+    pub arg: bool,
+    /// Declared by `ARG name` alone and given by nobody: empty in a build that gives nothing.
+    pub unset: bool,
+    /// What its value was made of, itself not included.
+    pub trail: Vec<Trail>,
+}
+
+/// The variables in force at an instruction, by name.
+pub type Scope = BTreeMap<String, Variable>;
