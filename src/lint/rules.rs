@@ -1,5 +1,8 @@
 //! The rules: static records, each with its page in `rules/lints`.
 
+use std::sync::LazyLock;
+
+use super::dockerfile::{CHECKS, Needs};
 use crate::model::Severity;
 
 /// One rule.
@@ -12,6 +15,10 @@ pub struct Rule {
     pub summary: &'static str,
     /// Markdown: what, why, example, fix, limits.
     pub page: &'static str,
+    /// Of a rule of Dockerfiles: what it cannot do without. None: the rule is about images.
+    pub needs: Option<Needs>,
+    /// Whether it speaks without being asked for.
+    pub on: bool,
 }
 
 macro_rules! rule {
@@ -21,12 +28,29 @@ macro_rules! rule {
             severity: Severity::$severity,
             summary: $summary,
             page: include_str!(concat!("../../rules/lints/", $id, ".md")),
+            needs: None,
+            on: true,
         }
     };
 }
 
 /// All rules, by id.
-pub const RULES: &[Rule] = &[
+pub static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+    let of_dockerfiles = CHECKS.iter().map(|c| Rule {
+        id: c.id,
+        severity: c.severity,
+        summary: c.summary,
+        page: c.page,
+        needs: Some(c.needs),
+        on: c.on,
+    });
+    let mut all: Vec<Rule> = IMAGE_RULES.iter().copied().chain(of_dockerfiles).collect();
+    all.sort_by_key(|r| r.id);
+    all
+});
+
+/// The rules of images, by id.
+const IMAGE_RULES: &[Rule] = &[
     rule!("code-mostly-for-other-targets", Warning, "Half of a library's code or more is written for other chips"),
     rule!("compiler-too-old-for-target", Error, "A compiler used at run time does not know the target"),
     rule!("compressed-code-needs-newer-driver", Error, "zstd-compressed code on a driver before 550.54.14"),
@@ -101,7 +125,7 @@ mod tests {
         pages.sort();
         let ids: Vec<&str> = RULES.iter().map(|r| r.id).collect();
         assert_eq!(pages, ids, "sorted by id");
-        for rule in RULES {
+        for rule in RULES.iter() {
             assert!(rule.page.starts_with(&format!("# {}\n", rule.id)), "{}", rule.id);
             for part in ["## Why", "## Example", "## Fix", "## Limits"] {
                 assert!(rule.page.contains(part), "{} has no {part}", rule.id);

@@ -1,9 +1,21 @@
 //! Rules of Dockerfiles: what a file asks for, held against the fleet and the tables.
 //!
 //! One file a rule: a function over [`Lint`] that pushes what it [`Found`]. It never opens a file. Of what is not
-//! known it makes no error: [`Found::error`] is for values that are [`Value::Known`](crate::dockerfile::value::Value).
+//! known it makes no error: [`Found::error`] is for values that are
+//! [`Value::Known`](crate::dockerfile::value::Value::Known).
 
+mod amd;
+mod archs;
+mod base;
+mod driver;
+mod environment;
 mod found;
+mod reproducible;
+mod system;
+mod wheels;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 pub use found::{Fix, Found};
 
@@ -51,4 +63,78 @@ pub struct Check {
     /// Markdown: what, why, example, fix, limits.
     pub page: &'static str,
     pub run: fn(&Lint<'_>, &mut Vec<Found>),
+}
+
+/// A rule whose function is `MODULE::check` and whose page is `rules/lints/ID.md`.
+macro_rules! check {
+    ($module:ident, $id:literal, $severity:ident, $needs:ident, $on:literal, $summary:literal) => {
+        Check {
+            id: $id,
+            severity: Severity::$severity,
+            needs: Needs::$needs,
+            on: $on,
+            summary: $summary,
+            page: include_str!(concat!("../../../../rules/lints/", $id, ".md")),
+            run: $module::check,
+        }
+    };
+}
+use check;
+
+/// All rules of Dockerfiles, by id.
+pub static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
+    let groups = [
+        amd::CHECKS,
+        archs::CHECKS,
+        base::CHECKS,
+        driver::CHECKS,
+        environment::CHECKS,
+        reproducible::CHECKS,
+        system::CHECKS,
+        wheels::CHECKS,
+    ];
+    let mut all: Vec<Check> = groups.concat();
+    all.sort_by_key(|c| c.id);
+    all
+});
+
+/// How loud a rule was asked to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loudness {
+    Off,
+    /// At its own severities.
+    On,
+    /// At this one, whatever it found.
+    At(Severity),
+}
+
+/// Runs every rule that is on. What it finds comes in the order of the file, then of the rules' ids.
+pub fn run(lint: &Lint<'_>, asked: &BTreeMap<String, Loudness>) -> Vec<(&'static Check, Found)> {
+    let mut out = Vec::new();
+    for check in CHECKS.iter() {
+        let loudness = asked.get(check.id).copied().unwrap_or(if check.on { Loudness::On } else { Loudness::Off });
+        if loudness == Loudness::Off || !can_run(check.needs, lint) {
+            continue;
+        }
+        let mut found = Vec::new();
+        (check.run)(lint, &mut found);
+        for mut found in found {
+            if let Loudness::At(severity) = loudness {
+                found.severity = severity;
+            }
+            out.push((check, found));
+        }
+    }
+    out.sort_by(|(a, x), (b, y)| (x.span, a.id, &x.message).cmp(&(y.span, b.id, &y.message)));
+    out.dedup_by(|(a, x), (b, y)| a.id == b.id && x == y);
+    out
+}
+
+fn can_run(needs: Needs, lint: &Lint<'_>) -> bool {
+    match needs {
+        Needs::File => true,
+        Needs::Target => !lint.targets.is_empty(),
+        Needs::Driver => lint.targets.iter().any(|t| t.driver.is_some()),
+        Needs::Image => lint.image.is_some(),
+    }
 }

@@ -1,0 +1,9 @@
+//! ROCm and oneAPI: the same mistakes by other names.
+
+#[allow(unused_imports)]
+use super::{Check, Needs, check};
+#[allow(unused_imports)]
+use crate::model::Severity;
+
+/// The rules of this folder, by id.
+pub const CHECKS: &[Check] = &[];
