@@ -6,10 +6,14 @@
 
 mod amd;
 mod archs;
+mod ask;
 mod base;
 mod driver;
 mod environment;
 mod found;
+#[cfg(test)]
+mod lab;
+mod layers;
 mod reproducible;
 mod system;
 mod wheels;
@@ -17,7 +21,9 @@ mod wheels;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+pub use ask::Set;
 pub use found::{Fix, Found};
+pub use layers::instructions as instructions_of_layers;
 
 use crate::catalog::Catalog;
 use crate::dockerfile::commands::Asks;
