@@ -27,7 +27,7 @@ pub use rules::{RULES, Rule};
 pub use words::{component as component_label, gpu as gpu_label};
 
 use crate::catalog::Catalog;
-use crate::config::{Date, Fleet};
+use crate::config::{Date, Fleet, Waiver};
 use crate::model::{Evidence, GapEffect, Severity, Verdict};
 
 use crate::report::{ComponentReport, Report, Role, TargetReport};
@@ -69,9 +69,12 @@ pub fn judge(evidence: &[Evidence], fleet: &Fleet, catalog: &Catalog, options: &
     forward::tell_who_needs_it(&mut cases, catalog);
     let plan = crate::plan::plan(&cases, catalog);
     let findings = findings::all(&cases, &images, fleet, &plan, options.allow_gaps);
-    let (findings, waived) = waive::apply(findings, fleet, options.today);
+    // Rules of Dockerfiles have no say here.
+    let of_images = |w: &Waiver| rules::find(&w.rule).is_none_or(|r| r.needs.is_none());
+    let (findings, waived) = waive::apply(findings, fleet, options.today, &of_images);
     let mut report = report::build(&images, &cases, findings, plan, catalog, options.allow_gaps);
     report.waived = waived;
+    report.rules = rules::texts(report.findings.iter().chain(&report.waived));
     report
 }
 

@@ -10,6 +10,9 @@ mod base;
 mod driver;
 mod environment;
 mod found;
+mod ignore;
+mod own;
+mod report;
 mod reproducible;
 mod system;
 mod wheels;
@@ -18,6 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use found::{Fix, Found};
+pub use report::{FileReport, Levels, file, join, levels};
 
 use crate::catalog::Catalog;
 use crate::dockerfile::commands::Asks;
@@ -89,6 +93,7 @@ pub static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
         base::CHECKS,
         driver::CHECKS,
         environment::CHECKS,
+        own::CHECKS,
         reproducible::CHECKS,
         system::CHECKS,
         wheels::CHECKS,
