@@ -147,7 +147,7 @@ fn add(
     let draft = drafts.entry(key).or_insert_with(|| Draft { finding, gpus: Vec::new(), label });
     let Some(case) = case else { return };
     draft.finding.targets.push(case.target.name.clone());
-    let gpu = words::gpu(case.target);
+    let gpu = case.target.label();
     if !draft.gpus.contains(&gpu) {
         draft.gpus.push(gpu);
     }

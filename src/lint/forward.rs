@@ -3,7 +3,7 @@
 
 use super::case::TargetCase;
 use super::driver_files::{MOUNT, is_compat, release};
-use super::{Problem, words};
+use super::Problem;
 use crate::catalog::Catalog;
 use crate::catalog::forward::{Activation, Eligible};
 use crate::model::{
@@ -186,7 +186,7 @@ pub fn problem(compat: Option<&Compat<'_>>, target: &Target, catalog: &Catalog) 
     let wsl = target.runtime == Runtime::Wsl;
     let name = format!("the forward-compat library `{}`", compat.path);
     let version = &compat.version;
-    let gpu = words::gpu(target);
+    let gpu = target.label();
     let by = if compat.by == By::Cache && *fate != Fate::Older { &By::Toolkit } else { &compat.by };
     let way = match by {
         By::Image(law) => format!("{name} is taken for libcuda.so.1 by {law}"),

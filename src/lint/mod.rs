@@ -24,7 +24,7 @@ mod words;
 pub use case::{ComponentCase, ComponentCause, FileCase, TargetCase};
 pub use problem::Problem;
 pub use rules::{RULES, Rule};
-pub use words::{component as component_label, gpu as gpu_label};
+pub use words::component as component_label;
 
 use crate::catalog::Catalog;
 use crate::config::{Date, Fleet, Waiver};

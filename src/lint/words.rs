@@ -3,7 +3,7 @@
 use super::case::{ComponentCase, ComponentCause, FileCase, TargetCase};
 use crate::catalog::compat::Block;
 use crate::catalog::verdict::{Cause, summary};
-use crate::model::{Component, Evidence, Gap, Target, Verdict, Virtualisation, escape};
+use crate::model::{Component, Evidence, Gap, Verdict, escape};
 
 /// "torch 2.7.0+cu126".
 pub fn component(component: &Component) -> String {
@@ -11,21 +11,6 @@ pub fn component(component: &Component) -> String {
     match &component.version {
         Some(version) => format!("{name} {}", escape(version.as_bytes())),
         None => name,
-    }
-}
-
-/// "RTX 5090 (12.0)".
-pub fn gpu(target: &Target) -> String {
-    let capability = target.capability.to_string();
-    let bare = target.gpu.starts_with("sm_") || target.gpu == capability;
-    let how = match target.virtualisation {
-        Virtualisation::None => String::new(),
-        other => format!(", {other}"),
-    };
-    match (bare, how.is_empty()) {
-        (true, true) => target.gpu.clone(),
-        (true, false) => format!("{} ({})", target.gpu, how.trim_start_matches(", ")),
-        (false, _) => format!("{} ({capability}{how})", target.gpu),
     }
 }
 

@@ -111,3 +111,20 @@ pub struct Target {
     /// Catalog row the GPU came from, with its source and trust.
     pub because: String,
 }
+
+impl Target {
+    /// "RTX 5090 (12.0)": as messages name it.
+    pub fn label(&self) -> String {
+        let capability = self.capability.to_string();
+        let bare = self.gpu.starts_with("sm_") || self.gpu == capability;
+        let how = match self.virtualisation {
+            Virtualisation::None => String::new(),
+            other => format!(", {other}"),
+        };
+        match (bare, how.is_empty()) {
+            (true, true) => self.gpu.clone(),
+            (true, false) => format!("{} ({})", self.gpu, how.trim_start_matches(", ")),
+            (false, _) => format!("{} ({capability}{how})", self.gpu),
+        }
+    }
+}

@@ -12,7 +12,7 @@ use crate::catalog::Catalog;
 use crate::catalog::compat::{Block, sass_serves};
 use crate::catalog::knobs::Knob;
 use crate::catalog::verdict::Cause;
-use crate::lint::{ComponentCase, ComponentCause, TargetCase, component_label, gpu_label};
+use crate::lint::{ComponentCase, ComponentCause, TargetCase, component_label};
 use crate::model::{Capability, CudaVersion, Feature, SmArch, Verdict};
 use crate::report::{Disposition, Plan, Role, Step, StepKind};
 
@@ -55,7 +55,7 @@ pub fn plan(cases: &[TargetCase<'_>], catalog: &Catalog) -> Plan {
             let summary = match (&component, problem.step) {
                 (Some(label), _) => format!("{label}: {}", problem.help),
                 (None, StepKind::Libraries) => problem.help.clone(),
-                (None, _) => format!("{}: {}", gpu_label(case.target), problem.help),
+                (None, _) => format!("{}: {}", case.target.label(), problem.help),
             };
             let because = problem.because.join("; ");
             push(&mut plan, problem.step, component.unwrap_or_default(), summary, &case.target.name, &because);
@@ -111,7 +111,7 @@ fn code_needs<'c, 'a>(cases: &[&'c TargetCase<'a>]) -> Vec<Need<'c, 'a>> {
             }
             let need = &mut needs[at];
             need.targets.push(case.target.name.clone());
-            let gpu = gpu_label(case.target);
+            let gpu = case.target.label();
             if !need.gpus.contains(&gpu) {
                 need.gpus.push(gpu);
             }
@@ -332,7 +332,7 @@ fn driver_step(case: &TargetCase<'_>, component: &ComponentCase<'_>, catalog: &C
         _ => return,
     };
     let label = component_label(&case.evidence.components[component.index]);
-    let gpu = gpu_label(case.target);
+    let gpu = case.target.label();
     let (summary, because) = match block {
         Block::PtxTooNew(isa) => {
             let Some(branch) = catalog.drivers().min_branch_for_ptx(isa) else { return };

@@ -1,5 +1,6 @@
 //! What installers and builders were asked for, read from their command lines.
 
+use super::reading::Reading;
 use super::shell::When;
 use super::span::Span;
 use super::value::{Text, Value};
@@ -170,6 +171,17 @@ pub struct Asks {
     pub clones: Vec<GitClone>,
     /// Files that were named and not found beside the Dockerfile, or not understood.
     pub missing: Vec<(String, Span)>,
+}
+
+/// Files of the build context, by their path in it (`docker/requirements.txt`).
+pub trait Files {
+    /// None where there is no such file; the error says why it cannot be read.
+    fn read(&self, path: &str) -> Option<Result<Vec<u8>, String>>;
+}
+
+/// What the commands of a reading ask for.
+pub fn asks(_reading: &Reading, _files: &dyn Files) -> Asks {
+    Asks::default()
 }
 
 /// Whether a command surely runs at build time.

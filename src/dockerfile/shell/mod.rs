@@ -1,8 +1,59 @@
 //! What a RUN does: its commands, one by one, with the variables they see.
 
-use super::span::Span;
-use super::value::{Text, Value};
 use std::collections::BTreeMap;
+
+use super::span::Span;
+use super::syntax::{Document, Heredoc, Joined, Word};
+use super::value::{Scope, Text, Value};
+
+/// One body to be read: that of a RUN, a CMD, an ENTRYPOINT or a HEALTHCHECK.
+pub struct Input<'a> {
+    /// Index of the instruction in the document.
+    pub instruction: usize,
+    pub body: Script<'a>,
+    /// Variables in force before it.
+    pub scope: &'a Scope,
+    /// The working directory.
+    pub dir: &'a Value,
+    pub kind: ShellKind,
+    /// When its commands run, unless they stand behind a condition.
+    pub when: When,
+    pub document: &'a Document,
+    /// Those of the instruction.
+    pub heredocs: &'a [Heredoc],
+}
+
+/// What is written behind the keyword.
+#[derive(Debug, Clone, Copy)]
+pub enum Script<'a> {
+    /// Shell form.
+    Text(&'a Joined),
+    /// The JSON form: the words of one command.
+    Exec(&'a [Word]),
+}
+
+/// What reads the shell form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShellKind {
+    /// sh, bash and their kin.
+    Posix,
+    /// PowerShell, cmd, python: split into words only.
+    Other,
+}
+
+/// The commands of a body.
+#[derive(Debug, Clone, Default)]
+pub struct Parsed {
+    /// In the order in which they would run.
+    pub commands: Vec<Command>,
+    /// Text for a POSIX shell that could not be parsed.
+    pub unparsed: Vec<Span>,
+}
+
+/// Reads a body. It never fails: what cannot be parsed is split into words.
+pub fn commands(_input: &Input<'_>) -> Parsed {
+    Parsed::default()
+}
 
 /// When a command runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
