@@ -1,9 +1,9 @@
 //! Forward-compat libraries in the image: whether libcuda of a newer driver is used instead of the host's, and whether
 //! the host and its GPU can take it.
 
+use super::Problem;
 use super::case::TargetCase;
 use super::driver_files::{MOUNT, is_compat, release};
-use super::Problem;
 use crate::catalog::Catalog;
 use crate::catalog::forward::{Activation, Eligible};
 use crate::model::{

@@ -28,7 +28,7 @@ pub use words::component as component_label;
 
 use crate::catalog::Catalog;
 use crate::config::{Date, Fleet, Waiver};
-use crate::model::{Evidence, GapEffect, Severity, Verdict};
+use crate::model::{Evidence, Finding, GapEffect, Severity, Verdict};
 
 use crate::report::{ComponentReport, Report, Role, TargetReport};
 
@@ -115,11 +115,16 @@ pub fn exit_code(report: &Report, fail_on: FailOn, allow_gaps: bool) -> u8 {
             return 2;
         }
     }
+    exit_code_of(&report.findings, fail_on)
+}
+
+/// 0 or 1, by findings alone.
+pub fn exit_code_of(findings: &[Finding], fail_on: FailOn) -> u8 {
     let least = match fail_on {
         FailOn::Error => Severity::Error,
         FailOn::Warning => Severity::Warning,
         FailOn::Note => Severity::Note,
         FailOn::Never => return 0,
     };
-    u8::from(report.findings.iter().any(|f| f.severity >= least))
+    u8::from(findings.iter().any(|f| f.severity >= least))
 }
