@@ -11,9 +11,12 @@ mod base;
 mod driver;
 mod environment;
 mod found;
+mod ignore;
 #[cfg(test)]
 mod lab;
 mod layers;
+mod own;
+mod report;
 mod reproducible;
 mod system;
 mod wheels;
@@ -24,6 +27,7 @@ use std::sync::LazyLock;
 pub use ask::Set;
 pub use found::{Fix, Found};
 pub use layers::instructions as instructions_of_layers;
+pub use report::{FileReport, Levels, file, join, levels};
 
 use crate::catalog::Catalog;
 use crate::dockerfile::commands::Asks;
@@ -95,6 +99,7 @@ pub static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
         base::CHECKS,
         driver::CHECKS,
         environment::CHECKS,
+        own::CHECKS,
         reproducible::CHECKS,
         system::CHECKS,
         wheels::CHECKS,
