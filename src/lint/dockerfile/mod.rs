@@ -8,10 +8,12 @@ mod amd;
 mod archs;
 mod ask;
 mod base;
+pub mod config;
 mod driver;
 mod environment;
 mod found;
 mod ignore;
+pub mod image;
 #[cfg(test)]
 mod lab;
 mod layers;
@@ -69,6 +71,8 @@ pub struct Check {
     pub needs: Needs,
     /// Whether it speaks without being asked for (`[rules]` of imagelint.toml, `--rule`).
     pub on: bool,
+    /// Whether an image's config alone can answer it too.
+    pub config: bool,
     pub summary: &'static str,
     /// Markdown: what, why, example, fix, limits.
     pub page: &'static str,
@@ -77,8 +81,12 @@ pub struct Check {
 
 /// A rule whose function is `MODULE::check` and whose page is `rules/lints/ID.md`.
 macro_rules! check {
+    ($module:ident, $id:literal, $severity:ident, $needs:ident, $on:literal, config, $summary:literal) => {
+        Check { config: true, ..check!($module, $id, $severity, $needs, $on, $summary) }
+    };
     ($module:ident, $id:literal, $severity:ident, $needs:ident, $on:literal, $summary:literal) => {
         Check {
+            config: false,
             id: $id,
             severity: Severity::$severity,
             needs: Needs::$needs,

@@ -174,9 +174,9 @@ fn concerns(waiver: &Waiver, fleet: &Fleet, levels: &Levels, files: &[ImagePath]
 }
 
 /// Puts places of one file into words.
-struct Teller<'a> {
-    name: &'a str,
-    document: &'a Document,
+pub(super) struct Teller<'a> {
+    pub(super) name: &'a str,
+    pub(super) document: &'a Document,
 }
 
 impl Teller<'_> {
@@ -209,7 +209,7 @@ impl Teller<'_> {
         Accepted { by: AcceptedBy::Comment, line, reason: covered.reason }
     }
 
-    fn place(&self, span: Span) -> FilePlace {
+    pub(super) fn place(&self, span: Span) -> FilePlace {
         let (text, lines) = (&self.document.text, &self.document.lines);
         let start = floor(text, span.start);
         let end = floor(text, span.end.max(start));
