@@ -5,6 +5,7 @@
 
 pub mod commands;
 pub mod edit;
+pub mod parse;
 pub mod reading;
 pub mod shell;
 pub mod span;
