@@ -8,6 +8,7 @@ pub mod edit;
 pub mod expand;
 pub mod inputs;
 mod read;
+pub mod parse;
 pub mod reading;
 pub mod scope;
 pub mod shell;
