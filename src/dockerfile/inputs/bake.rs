@@ -20,9 +20,15 @@ const MOST_COMBINATIONS: usize = 256;
 /// Arguments of all targets, the inherited ones counted where they are inherited.
 const MOST_ARGS: usize = 100_000;
 
+/// `=` and `:` of a file: an object of the parser's takes time with the square of its entries.
+const MOST_ENTRIES: usize = 10_000;
+
 /// The targets of a bake file; a matrix gives one for each of its combinations. Variables have their defaults.
 pub fn bake(text: &str) -> Result<Vec<BuildInput>, InputError> {
     check_size(text)?;
+    if text.bytes().filter(|b| matches!(b, b'=' | b':')).count() > MOST_ENTRIES {
+        return Err(InputError::new(None, format!("more than {MOST_ENTRIES} entries")));
+    }
     let file = if text.trim_start_matches('\u{feff}').trim_start().starts_with('{') {
         from_json(text)?
     } else {
@@ -418,8 +424,9 @@ EOT
         assert_eq!(arg(&bake(&wide).unwrap(), "t", "A"), Some(Value::Unknown));
         let many: String = (0..100_000).map(|n| format!("target \"t{n}\" {{}}\n")).collect();
         assert!(bake(&many).is_err());
-        let args: String = (0..100_000).map(|n| format!("a{n} = 1\n")).collect();
-        assert!(bake(&format!("target \"t\" {{ args = {{\n{args} }} }}")).is_ok());
+        let args = |n: usize| (0..n).map(|n| format!("a{n} = 1\n")).collect::<String>();
+        assert!(bake(&format!("target \"t\" {{\nargs = {{\n{} }}\n}}", args(2_000))).is_ok());
+        assert!(bake(&format!("target \"t\" {{\nargs = {{\n{} }}\n}}", args(100_000))).is_err());
         assert!(start.elapsed().as_secs() < 20);
     }
 }
