@@ -246,6 +246,7 @@ impl Resolver<'_> {
                 input.dockerfile = parent.dockerfile.or(input.dockerfile);
                 input.context = parent.context.or(input.context);
                 input.target = parent.target.or(input.target);
+                input.unplaced |= parent.unplaced;
                 for (name, value) in parent.args {
                     put(&mut input.args, name, value);
                 }
@@ -257,6 +258,9 @@ impl Resolver<'_> {
         input.dockerfile = text("dockerfile").or(input.dockerfile);
         input.context = text("context").or(input.context);
         input.target = text("target").or(input.target);
+        let unknown = |key: &str| target.attributes.contains_key(key) && text(key).is_none();
+        input.unplaced |=
+            target.attributes.contains_key("dockerfile-inline") || unknown("dockerfile") || unknown("context");
         if let Some(Expression::Object(args)) = target.attributes.get("args") {
             for (key, expression) in args.iter() {
                 let Some(key) = eval::key(key, variables) else { continue };
@@ -334,6 +338,9 @@ EOT
         assert_eq!(train.context.as_deref(), Some("docker"));
         assert_eq!(train.dockerfile.as_deref(), Some("train.Dockerfile"));
         assert_eq!(train.target.as_deref(), Some("final"));
+        assert_eq!(train.file().as_deref(), Some("docker/train.Dockerfile"));
+        let other = bake("target \"t\" {\n context = basename(\"x\")\n}").unwrap();
+        assert_eq!(other[0].file(), None);
     }
 
     #[test]

@@ -40,11 +40,16 @@ fn input(name: &str, service: &Json, services: &Map<String, Json>, work: &Work) 
     let mut input = BuildInput { service_or_target: name.to_owned(), ..BuildInput::default() };
     if let Some(context) = build.as_str() {
         input.context = plain(context, work);
+        input.unplaced = input.context.is_none();
         return Some(input);
     }
     let build = build.as_object()?;
     let text = |key: &str| build.get(key).and_then(Json::as_str).and_then(|text| plain(text, work));
     (input.context, input.dockerfile, input.target) = (text("context"), text("dockerfile"), text("target"));
+    let unknown = |key: &str, value: &Option<String>| build.contains_key(key) && value.is_none();
+    input.unplaced = build.contains_key("dockerfile_inline")
+        || unknown("context", &input.context)
+        || unknown("dockerfile", &input.dockerfile);
     match build.get("args") {
         Some(Json::Object(args)) => {
             for (name, value) in args {
@@ -176,6 +181,10 @@ mod tests {
         let input = only("services:\n  db:\n    image: postgres\n  app:\n    build: ./app\n  none:\n");
         assert_eq!((input.service_or_target.as_str(), input.context.as_deref()), ("app", Some("./app")));
         assert!(input.args.is_empty());
+        assert_eq!(input.file().as_deref(), Some("app/Dockerfile"));
+        assert_eq!(only("services: {a: {build: $DIR}}").file(), None);
+        assert_eq!(only("services: {a: {build: {dockerfile: $D}}}").file(), None);
+        assert_eq!(only("services: {a: {build: {dockerfile_inline: FROM x}}}").file(), None);
     }
 
     #[test]
