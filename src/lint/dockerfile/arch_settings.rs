@@ -1,5 +1,7 @@
 //! Every place of a file where an architecture variable gets a value, and the builds that take it from there.
 
+use std::collections::HashSet;
+
 use crate::catalog::arch_lists::{ArchList, ArchVariable, Maker};
 use crate::dockerfile::shell::Command;
 use crate::dockerfile::span::Span;
@@ -78,18 +80,21 @@ impl<'l> Lint<'l> {
                 }
                 let how = if arg { How::Arg } else { How::Env };
                 let found = Found { how, span: set.pair.span, instruction: set.instruction, stage: set.stage };
-                let place = self.place_of_pair(set.pair, set.value, arg);
+                let span = set.pair.value.as_ref().map_or(set.pair.span, |v| v.span);
+                let place = match arg {
+                    true => Place { default_of_arg: true, ..self.verbatim(span, set.value) },
+                    false => self.place_of(span, set.value, set.trail),
+                };
                 self.of_text(set.name, set.value, set.trail, place, &found, &mut out);
             }
         }
-        let mut seen: Vec<Span> = Vec::new();
+        let mut seen: HashSet<Span> = HashSet::new();
         for (_, command) in self.build_commands() {
             for (name, assigned) in &command.assigned {
                 // The names of a loop and the like have no value of their own.
-                if seen.contains(&assigned.span) || assigned.value_span.is_empty() {
+                if assigned.value_span.is_empty() || !seen.insert(assigned.span) {
                     continue;
                 }
-                seen.push(assigned.span);
                 let found = Found {
                     how: How::Shell,
                     span: assigned.span,
@@ -169,16 +174,6 @@ impl<'l> Lint<'l> {
             setting.readers = vec![(at, Reads::Surely)];
             out.push(setting);
         }
-    }
-
-    fn place_of_pair(&self, pair: &Pair, value: &Value, arg: bool) -> Place {
-        let span = pair.value.as_ref().map_or(pair.span, |v| v.span);
-        let own = self.verbatim(span, value);
-        if own.verbatim || arg {
-            return Place { default_of_arg: arg, ..own };
-        }
-        let trail = self.sets(false).into_iter().find(|s| s.pair.span == pair.span).map(|s| s.trail.to_vec());
-        self.place_of(span, value, &trail.unwrap_or_default())
     }
 
     /// Where a value is written out: at a place of its own, or where the variable stands that it is.

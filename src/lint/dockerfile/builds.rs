@@ -1,7 +1,7 @@
 //! What compiles device code while an image is built: pip from source, setup.py, CMake, make, nvcc; and which
 //! variables it takes its architectures from.
 
-use crate::catalog::arch_lists::{ArchVariable, Grammar};
+use crate::catalog::arch_lists::{ArchVariable, ArchVariables, Grammar};
 use crate::catalog::extensions::{Extension, Prebuilt};
 use crate::dockerfile::commands::{Asked, BuildTool, PipInstall, Requirement, SourceBuild};
 use crate::dockerfile::shell::{Command, When};
@@ -95,10 +95,24 @@ impl Build<'_> {
             (By::Cmake, Grammar::Torch) if by_tool && self.speaks_of("torch") => Reads::Probably,
             (By::Make, Grammar::Gencode) => Reads::Probably,
             (By::Make, Grammar::Torch) if by_tool => Reads::Probably,
-            (By::Cargo, Grammar::One) => Reads::Probably,
-            (By::Bazel, Grammar::Bazel) => Reads::Probably,
+            (By::Cargo, Grammar::One) | (By::Bazel, Grammar::Bazel) => Reads::Probably,
             _ => Reads::No,
         }
+    }
+
+    /// The variables that it reads from its environment, under the names that it reads.
+    pub fn wants<'c>(&self, variables: &'c ArchVariables) -> Vec<(&'c ArchVariable, &'c str, Reads)> {
+        let mut out = Vec::new();
+        for variable in variables.all() {
+            let own = variable.environment.is_empty().then_some(&variable.name);
+            for name in own.into_iter().chain(&variable.environment) {
+                let reads = self.reads(variable, name);
+                if reads != Reads::No && !variable.adds {
+                    out.push((variable, name.as_str(), reads));
+                }
+            }
+        }
+        out
     }
 
     /// The environment's name is one that is read there: `CUDAARCHS`, not `CMAKE_CUDA_ARCHITECTURES`.
@@ -203,7 +217,9 @@ impl<'l> Lint<'l> {
         let compiles = match project.prebuilt {
             Prebuilt::Source => !elsewhere,
             Prebuilt::OwnIndex => project.pip_compiles() && !elsewhere,
-            Prebuilt::Downloads | Prebuilt::Wheels | Prebuilt::CpuWheels | Prebuilt::Jit | Prebuilt::Absent => false,
+            Prebuilt::Downloads | Prebuilt::Wheels | Prebuilt::CpuWheels | Prebuilt::Jit | Prebuilt::Absent => {
+                false
+            }
         };
         (forced || compiles).then_some(project)
     }
@@ -241,9 +257,10 @@ impl<'l> Lint<'l> {
 fn short(url: &str) -> &str {
     let url = url.split_once("://").map_or(url, |(_, rest)| rest);
     let url = url.split(['#', '?']).next().unwrap_or(url);
-    let url = url.rfind('@').filter(|at| url.get(..*at).is_some_and(|u| u.contains('/'))).map_or(url, |at| {
-        url.get(..at).unwrap_or(url)
-    });
+    let url = url
+        .rfind('@')
+        .filter(|at| url.get(..*at).is_some_and(|u| u.contains('/')))
+        .map_or(url, |at| url.get(..at).unwrap_or(url));
     url.strip_suffix(".git").unwrap_or(url)
 }
 
