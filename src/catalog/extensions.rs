@@ -54,6 +54,8 @@ pub struct Extension {
     #[serde(default)]
     pub repositories: Vec<String>,
     pub prebuilt: Prebuilt,
+    /// How `prebuilt` is known: "registry", "source", "memory".
+    prebuilt_by: String,
     /// Variables that tell it the architectures, the decisive one first; empty: nothing does.
     #[serde(default)]
     pub variables: Vec<String>,
@@ -86,6 +88,11 @@ impl Extension {
     /// Whether a plain `pip install NAME` compiles device code.
     pub fn pip_compiles(&self) -> bool {
         matches!(self.prebuilt, Prebuilt::Source | Prebuilt::OwnIndex)
+    }
+
+    /// Whether what PyPI has was looked up, not remembered.
+    pub fn prebuilt_is_sure(&self) -> bool {
+        self.prebuilt_by != "memory"
     }
 
     /// Whether TORCH_CUDA_ARCH_LIST decides.
