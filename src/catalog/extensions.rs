@@ -62,6 +62,9 @@ pub struct Extension {
     /// TORCH_CUDA_ARCH_LIST changes nothing.
     #[serde(default)]
     pub ignores_torch_list: bool,
+    /// Members of the list that it does not know, or its toolkit cannot compile, are dropped without an error.
+    #[serde(default)]
+    pub clamps: bool,
     pub unset: Unset,
     /// Variables that make it build device code where no GPU is seen: "FORCE_CUDA=1".
     #[serde(default)]

@@ -24,6 +24,7 @@ const MOST_ARGS: usize = 100_000;
 const MOST_ENTRIES: usize = 10_000;
 
 /// The targets of a bake file; a matrix gives one for each of its combinations. Variables have their defaults.
+/// Targets that no group has and that others inherit are not builds.
 pub fn bake(text: &str) -> Result<Vec<BuildInput>, InputError> {
     check_size(text)?;
     if text.bytes().filter(|b| matches!(b, b'=' | b':')).count() > MOST_ENTRIES {
@@ -43,10 +44,27 @@ pub fn bake(text: &str) -> Result<Vec<BuildInput>, InputError> {
         }
         concrete.extend(combinations(name, attributes, &variables, &work));
     }
-    let mut resolver = Resolver { targets: &concrete, variables: &variables, work: &work, done: BTreeMap::new() };
+    let none = BTreeMap::new();
+    let mut listed = BTreeSet::from(["default".to_owned()]);
+    for group in &file.groups {
+        listed.extend(texts(eval::eval(group, Variables { file: &variables, own: &none, work: &work })));
+    }
+    let mut resolver = Resolver {
+        targets: &concrete,
+        variables: &variables,
+        work: &work,
+        done: BTreeMap::new(),
+        inherited: BTreeSet::new(),
+    };
+    for target in &concrete {
+        resolver.resolve(&target.name, &mut Vec::new());
+    }
     let mut inputs = Vec::new();
     let mut args = 0;
     for target in &concrete {
+        if resolver.inherited.contains(&target.name) && !listed.contains(&target.name) {
+            continue;
+        }
         let Some(input) = resolver.resolve(&target.name, &mut Vec::new()) else { continue };
         args += input.args.len();
         if args > MOST_ARGS {
@@ -65,6 +83,8 @@ struct File {
     /// With their defaults.
     variables: Vec<(String, Expression)>,
     targets: Vec<(String, Attributes)>,
+    /// What groups list.
+    groups: Vec<Expression>,
 }
 
 fn from_hcl(text: &str) -> Result<File, InputError> {
@@ -83,6 +103,7 @@ fn from_hcl(text: &str) -> Result<File, InputError> {
         match block.identifier() {
             "variable" => file.variables.extend(attributes.remove("default").map(|value| (name, value))),
             "target" => add(&mut file.targets, name, attributes),
+            "group" => file.groups.extend(attributes.remove("targets")),
             _ => {}
         }
     }
@@ -101,6 +122,9 @@ fn from_json(text: &str) -> Result<File, InputError> {
         let attributes = target.as_object().into_iter().flatten();
         let attributes = attributes.map(|(key, value)| (key.clone(), expression(value))).collect();
         add(&mut file.targets, name.clone(), attributes);
+    }
+    for (_, group) in items("group") {
+        file.groups.extend(group.get("targets").map(expression));
     }
     Ok(file)
 }
@@ -218,6 +242,16 @@ struct Resolver<'a> {
     variables: &'a BTreeMap<String, Hcl>,
     work: &'a Work,
     done: BTreeMap<String, BuildInput>,
+    /// What others inherit.
+    inherited: BTreeSet<String>,
+}
+
+/// The texts of a list.
+fn texts(list: Option<Hcl>) -> Vec<String> {
+    match list {
+        Some(Hcl::Array(items)) => items.iter().filter_map(eval::text).collect(),
+        _ => Vec::new(),
+    }
 }
 
 impl Resolver<'_> {
@@ -235,21 +269,23 @@ impl Resolver<'_> {
         let variables = Variables { file: self.variables, own: &target.own, work: self.work };
         let get = |key: &str| target.attributes.get(key).and_then(|e| eval::eval(e, variables));
         let mut input = BuildInput::default();
-        let mut parents = BTreeSet::new();
         path.push(name.to_owned());
-        if let Some(Hcl::Array(inherits)) = get("inherits") {
-            for parent in inherits.iter().filter_map(eval::text) {
-                if !parents.insert(parent.clone()) {
-                    continue;
-                }
-                let Some(parent) = self.resolve(&parent, path) else { continue };
-                input.dockerfile = parent.dockerfile.or(input.dockerfile);
-                input.context = parent.context.or(input.context);
-                input.target = parent.target.or(input.target);
-                input.unplaced |= parent.unplaced;
-                for (name, value) in parent.args {
-                    put(&mut input.args, name, value);
-                }
+        let mut parents = BTreeSet::new();
+        for parent in texts(get("inherits")) {
+            if !parents.insert(parent.clone()) {
+                continue;
+            }
+            let Some(resolved) = self.resolve(&parent, path) else { continue };
+            self.inherited.insert(parent);
+            input.dockerfile = resolved.dockerfile.or(input.dockerfile);
+            input.context = resolved.context.or(input.context);
+            input.target = resolved.target.or(input.target);
+            input.unplaced |= resolved.unplaced;
+            if !resolved.platforms.is_empty() {
+                input.platforms = resolved.platforms;
+            }
+            for (name, value) in resolved.args {
+                put(&mut input.args, name, value);
             }
         }
         path.pop();
@@ -258,6 +294,9 @@ impl Resolver<'_> {
         input.dockerfile = text("dockerfile").or(input.dockerfile);
         input.context = text("context").or(input.context);
         input.target = text("target").or(input.target);
+        if target.attributes.contains_key("platforms") {
+            input.platforms = texts(get("platforms"));
+        }
         let unknown = |key: &str| target.attributes.contains_key(key) && text(key).is_none();
         input.unplaced |=
             target.attributes.contains_key("dockerfile-inline") || unknown("dockerfile") || unknown("context");
@@ -295,9 +334,10 @@ mod tests {
         variable "TAG" { default = "cu${CUDA}-${PY}" }
         variable "TOKEN" {}
         PY = "3.12"
-        group "default" { targets = ["train"] }
+        group "default" { targets = ["train", "base"] }
         target "base" {
           context = "docker"
+          platforms = ["linux/amd64"]
           args = { CUDA_VERSION = CUDA, JOBS = 8, OLD = "x" }
         }
         target "train" {
@@ -338,6 +378,7 @@ EOT
         assert_eq!(train.context.as_deref(), Some("docker"));
         assert_eq!(train.dockerfile.as_deref(), Some("train.Dockerfile"));
         assert_eq!(train.target.as_deref(), Some("final"));
+        assert_eq!(train.platforms, ["linux/amd64"]);
         assert_eq!(train.file().as_deref(), Some("docker/train.Dockerfile"));
         let other = bake("target \"t\" {\n context = basename(\"x\")\n}").unwrap();
         assert_eq!(other[0].file(), None);
@@ -354,11 +395,11 @@ EOT
                target "y" { inherits = ["x-a-312"] }"#,
         )
         .unwrap();
-        assert_eq!(inputs.len(), 5);
+        assert_eq!(inputs.len(), 4, "x-a-312 is only inherited");
         assert_eq!(arg(&inputs, "x-b-310", "TORCH"), known("2.5+b"));
         assert_eq!(arg(&inputs, "y", "TORCH"), known("2.6+a"));
         assert_eq!(arg(&inputs, "y", "SECOND"), known("2"));
-        let merged = super::super::merge(&inputs[..4]);
+        let merged = super::super::merge(&inputs[..3]);
         assert_eq!(merged[0], ("PY".to_owned(), Value::OneOf(vec!["310".into(), "312".into()])));
     }
 
@@ -366,7 +407,8 @@ EOT
     fn json_is_the_same() {
         let inputs = bake(
             r#"{"variable": {"CUDA": {"default": "12.4"}},
-                "target": {"t": {"context": ".", "args": {"A": "v${CUDA}", "B": 2, "C": null, "D": "$x"}}}}"#,
+                "group": {"all": {"targets": ["t"]}},
+                "target": {"u": {"inherits": ["t"]}, "t": {"context": ".", "args": {"A": "v${CUDA}", "B": 2, "C": null, "D": "$x"}}}}"#,
         )
         .unwrap();
         assert_eq!(arg(&inputs, "t", "A"), known("v12.4"));
@@ -397,7 +439,7 @@ EOT
                }"#,
         )
         .unwrap();
-        assert_eq!(inputs.len(), 2);
+        assert_eq!(inputs.len(), 1, "b is only inherited: {inputs:?}");
         assert_eq!(arg(&inputs, "a", "B"), known("1"));
     }
 

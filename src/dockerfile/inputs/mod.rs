@@ -23,6 +23,8 @@ pub struct BuildInput {
     pub context: Option<String>,
     /// The stage that is built.
     pub target: Option<String>,
+    /// `linux/amd64`; empty: the builder's own.
+    pub platforms: Vec<String>,
     /// Each once, in the order of the file.
     pub args: Vec<(String, Value)>,
     /// Its Dockerfile is written there and then, or where it lies depends on what is not known.
