@@ -6,8 +6,11 @@
 pub mod commands;
 pub mod edit;
 pub mod expand;
+mod read;
 pub mod reading;
+pub mod scope;
 pub mod shell;
 pub mod span;
+pub mod stages;
 pub mod syntax;
 pub mod value;
