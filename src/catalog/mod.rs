@@ -1,9 +1,16 @@
 //! Facts about GPUs, toolkits, drivers, wheels and components, from the tables in `rules/data`, and the laws that
 //! are built on them. A row is a fact with its source; [`laws`] refuses tables that contradict themselves.
 
+mod arch_gencode;
+mod arch_grammar;
+pub mod arch_lists;
+pub mod bases;
 pub mod compat;
 pub mod components;
+pub mod cuda_tags;
+pub mod distros;
 pub mod drivers;
+pub mod extensions;
 pub mod forward;
 pub mod gpus;
 pub mod knobs;
@@ -12,10 +19,15 @@ pub mod libraries;
 pub mod loading;
 pub mod lookup;
 pub mod names;
+pub mod reference;
 pub mod require;
+pub mod system_packages;
+mod tag_words;
 pub mod toolkits;
+pub mod torch_index;
 pub mod variants;
 pub mod verdict;
+pub mod wheel_cuda;
 pub mod wheels;
 
 use std::sync::OnceLock;
@@ -24,13 +36,19 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use crate::model::{Digest, DriverVersion, PtxIsa};
+use arch_lists::ArchVariables;
+use bases::Bases;
 use components::Components;
+use cuda_tags::CudaTags;
+use distros::Distros;
 use drivers::Drivers;
+use extensions::Extensions;
 use forward::Forward;
 use gpus::Gpus;
 use knobs::Knobs;
 use libraries::Libraries;
 use loading::Loading;
+use system_packages::SystemPackages;
 use toolkits::Toolkits;
 use wheels::Wheels;
 
@@ -38,12 +56,16 @@ use wheels::Wheels;
 /// them are read into types is in [`Catalog::parse`].
 pub const FILES: &[(&str, &str)] = &[
     ("amd_gpus.toml", include_str!("../../rules/data/amd_gpus.toml")),
+    ("arch_variables.toml", include_str!("../../rules/data/arch_variables.toml")),
     ("base_images.toml", include_str!("../../rules/data/base_images.toml")),
     ("build_knobs.toml", include_str!("../../rules/data/build_knobs.toml")),
     ("catalog.toml", include_str!("../../rules/data/catalog.toml")),
     ("components.toml", include_str!("../../rules/data/components.toml")),
+    ("cuda_tags.toml", include_str!("../../rules/data/cuda_tags.toml")),
     ("cudnn.toml", include_str!("../../rules/data/cudnn.toml")),
+    ("distros.toml", include_str!("../../rules/data/distros.toml")),
     ("drivers.toml", include_str!("../../rules/data/drivers.toml")),
+    ("extensions.toml", include_str!("../../rules/data/extensions.toml")),
     ("forward_compat.toml", include_str!("../../rules/data/forward_compat.toml")),
     ("gpus.toml", include_str!("../../rules/data/gpus.toml")),
     ("intel_gpus.toml", include_str!("../../rules/data/intel_gpus.toml")),
@@ -52,7 +74,10 @@ pub const FILES: &[(&str, &str)] = &[
     ("pytorch.toml", include_str!("../../rules/data/pytorch.toml")),
     ("require_vectors.toml", include_str!("../../rules/data/require_vectors.toml")),
     ("rocm.toml", include_str!("../../rules/data/rocm.toml")),
+    ("system_packages.toml", include_str!("../../rules/data/system_packages.toml")),
     ("toolkits.toml", include_str!("../../rules/data/toolkits.toml")),
+    ("wheel_cuda.toml", include_str!("../../rules/data/wheel_cuda.toml")),
+    ("wheel_indexes.toml", include_str!("../../rules/data/wheel_indexes.toml")),
 ];
 
 /// Why tables could not become a catalog.
@@ -83,6 +108,11 @@ pub struct Trust {
 }
 
 impl Trust {
+    /// Whether the row rests on more than memory: an error may be built on it.
+    pub fn is_sure(&self) -> bool {
+        !self.status.is_empty() && !["memory", "inferred", "guess"].contains(&self.status.as_str())
+    }
+
     /// "gpus.toml `NVIDIA A100`: source (status)".
     pub fn because(&self, file: &str, row: &str) -> String {
         match (self.source.as_str(), self.status.as_str()) {
@@ -107,6 +137,12 @@ pub struct Catalog {
     libraries: Libraries,
     loading: Loading,
     forward: Forward,
+    bases: Bases,
+    cuda_tags: CudaTags,
+    distros: Distros,
+    extensions: Extensions,
+    arch_variables: ArchVariables,
+    system_packages: SystemPackages,
 }
 
 impl Catalog {
@@ -145,6 +181,12 @@ impl Catalog {
             libraries: Libraries::read(&mut tables)?,
             loading: Loading::read(&mut tables)?,
             forward: Forward::read(&mut tables)?,
+            bases: Bases::read(&mut tables)?,
+            cuda_tags: CudaTags::read(&mut tables)?,
+            distros: Distros::read(&mut tables)?,
+            extensions: Extensions::read(&mut tables)?,
+            arch_variables: ArchVariables::read(&mut tables)?,
+            system_packages: SystemPackages::read(&mut tables)?,
         };
         laws::check(&catalog)?;
         Ok(catalog)
@@ -194,6 +236,30 @@ impl Catalog {
 
     pub fn forward(&self) -> &Forward {
         &self.forward
+    }
+
+    pub fn bases(&self) -> &Bases {
+        &self.bases
+    }
+
+    pub fn cuda_tags(&self) -> &CudaTags {
+        &self.cuda_tags
+    }
+
+    pub fn distros(&self) -> &Distros {
+        &self.distros
+    }
+
+    pub fn extensions(&self) -> &Extensions {
+        &self.extensions
+    }
+
+    pub fn arch_variables(&self) -> &ArchVariables {
+        &self.arch_variables
+    }
+
+    pub fn system_packages(&self) -> &SystemPackages {
+        &self.system_packages
     }
 
     /// The newest PTX ISA that a driver's JIT knows; see [`Drivers::ptx_isa`].

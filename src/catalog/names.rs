@@ -30,6 +30,11 @@ pub fn version(text: &str) -> Vec<u64> {
     parts
 }
 
+/// All numbers of a version, zeros at its end kept: for comparing as many parts as a row names.
+pub fn numbers(text: &str) -> Vec<u64> {
+    text.split('.').map_while(|p| p.parse().ok()).collect()
+}
+
 /// Edits (insert, remove, replace, swap of neighbours) between two texts.
 pub fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());

@@ -5,6 +5,8 @@
 
 use serde::Deserialize;
 
+use super::torch_index::{self, HostRow};
+use super::wheel_cuda::WheelCuda;
 use super::{CatalogError, Tables, Trust, names};
 use crate::model::{Capability, CudaVersion, Feature, SmArch};
 
@@ -83,6 +85,8 @@ pub struct Wheels {
     arch_lists: Vec<ArchList>,
     packages: Vec<PackageRow>,
     never_existed: Vec<String>,
+    pub(super) hosts: Vec<HostRow>,
+    pub(super) other: WheelCuda,
 }
 
 #[derive(Deserialize)]
@@ -202,6 +206,8 @@ impl Wheels {
             arch_lists: lists.into_iter().map(ArchList::read).collect::<Result<_, _>>()?,
             packages: tables.rows(FILE, "package")?,
             never_existed,
+            hosts: torch_index::read(tables)?,
+            other: WheelCuda::read(tables)?,
         })
     }
 

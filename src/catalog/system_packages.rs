@@ -1,0 +1,266 @@
+//! Packages of apt, dnf and conda that have to do with GPUs: drivers, toolkits, CUDA's libraries, the container
+//! toolkit; and sources of packages that have moved. Table: `system_packages.toml`.
+
+use serde::Deserialize;
+
+use super::components::Globs;
+use super::{CatalogError, Tables, Trust};
+use crate::model::CudaVersion;
+
+pub(super) const FILE: &str = "system_packages.toml";
+
+/// What a package is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SystemKind {
+    /// The user-space driver, which the container runtime brings from the host.
+    Driver,
+    /// A kernel module or its source.
+    KernelModule,
+    /// Headers or stubs with a driver-like name that belong in images: `libnvidia-ml-dev`.
+    Harmless,
+    /// `cuda`, `cuda-12-4`: the toolkit and the driver.
+    CudaMeta,
+    /// `cuda-toolkit-12-4`, `cuda-nvcc-12-4`, `cuda-compiler-12-4`.
+    Toolkit,
+    /// The distribution's own toolkit: `nvidia-cuda-toolkit`.
+    DistroToolkit,
+    /// For hosts: `nvidia-container-toolkit`, `nvidia-docker2`.
+    ContainerToolkit,
+    /// A shared library of CUDA, or its headers: `libcublas-12-4`, `libcudnn9-cuda-12`, `libnccl2`.
+    CudaLibrary,
+    /// `cuda-compat-12-4`.
+    Compat,
+    /// `cuda-keyring`.
+    Keyring,
+    /// ROCm's user space.
+    Rocm,
+    /// `amdgpu-dkms`.
+    RocmKernelModule,
+    /// Level Zero, OpenCL and the rest of Intel's GPU runtime.
+    IntelRuntime,
+}
+
+/// What is known of a package by name and version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SystemPackage {
+    pub kind: SystemKind,
+    /// "cudnn", "nccl", "cublas" … for libraries.
+    pub library: Option<String>,
+    /// CUDA's version in name or version.
+    pub cuda: Option<CudaVersion>,
+    /// Only the major is said: `libcudnn9-cuda-12`.
+    pub cuda_major: Option<u16>,
+    /// The library's own major: 8 of `libcudnn8`.
+    pub major: Option<u32>,
+    /// A package that moves to another CUDA when its version is not pinned: `libnccl2`.
+    pub floats: bool,
+    /// What to install instead, where that is one thing.
+    pub instead: Option<String>,
+    pub because: String,
+    pub sure: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct RawPackage {
+    name: String,
+    /// Globs over names.
+    globs: Vec<String>,
+    kind: SystemKind,
+    library: Option<String>,
+    #[serde(default)]
+    floats: bool,
+    /// `{X-Y}` stands for the CUDA version of the name.
+    instead: Option<String>,
+    #[serde(flatten)]
+    trust: Trust,
+}
+
+/// A source of packages, a key or a command that no longer does, `[[source]]`.
+#[derive(Debug, Clone, Deserialize)]
+pub struct OldSource {
+    pub name: String,
+    pub kind: OldKind,
+    /// Text that shows it, compared without case.
+    pub text: String,
+    /// What to do instead.
+    pub instead: String,
+    #[serde(flatten)]
+    trust: Trust,
+}
+
+impl OldSource {
+    pub fn because(&self) -> String {
+        self.trust.because(FILE, &self.name)
+    }
+
+    pub fn is_sure(&self) -> bool {
+        self.trust.is_sure()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OldKind {
+    /// A signing key that was withdrawn.
+    Key,
+    /// A repository that is retired.
+    Repository,
+    /// A command that newer distributions lack: `apt-key`.
+    Command,
+}
+
+/// All rows.
+#[derive(Debug)]
+pub struct SystemPackages {
+    rows: Vec<(RawPackage, Globs)>,
+    sources: Vec<OldSource>,
+}
+
+impl SystemPackages {
+    pub(crate) fn read(tables: &mut Tables) -> Result<Self, CatalogError> {
+        let row = |raw: RawPackage| {
+            let globs = Globs::new(FILE, &raw.name, &raw.globs, false)?;
+            Ok((raw, globs))
+        };
+        let rows = tables.rows(FILE, "package")?.into_iter().map(row).collect::<Result<_, CatalogError>>()?;
+        Ok(Self { rows, sources: tables.rows(FILE, "source")? })
+    }
+
+    /// What a package is. `version` is what stands behind `=`, or behind the name for rpm.
+    pub fn classify(&self, name: &str, version: Option<&str>) -> Option<SystemPackage> {
+        // `libcudnn8:amd64`, and `name-` or `name+` of apt.
+        let name = name.split(':').next().unwrap_or(name).trim().to_ascii_lowercase();
+        let (raw, _) = self.rows.iter().find(|(_, globs)| globs.matches_name(&name))?;
+        let cuda = dashed(&name).or_else(|| behind_plus(version?));
+        let instead = match (&raw.instead, cuda) {
+            (Some(text), Some(c)) => Some(text.replace("{X-Y}", &format!("{}-{}", c.major, c.minor))),
+            (Some(text), None) if text.contains("{X-Y}") => None,
+            (other, _) => other.clone(),
+        };
+        Some(SystemPackage {
+            kind: raw.kind,
+            library: raw.library.clone(),
+            cuda,
+            cuda_major: cuda.map(|c| c.major).or_else(|| major_of(&name)),
+            major: own_major(&name),
+            floats: raw.floats && version.is_none(),
+            instead,
+            because: raw.trust.because(FILE, &raw.name),
+            sure: raw.trust.is_sure(),
+        })
+    }
+
+    /// Keys, repositories and commands that no longer do.
+    pub fn old_sources(&self) -> &[OldSource] {
+        &self.sources
+    }
+
+    /// The old sources that a text holds, each with the byte at which it stands.
+    pub fn old_sources_in(&self, text: &str) -> Vec<(usize, &OldSource)> {
+        let lower = text.to_ascii_lowercase();
+        let at = |s: &OldSource| lower.find(&s.text.to_ascii_lowercase());
+        self.sources.iter().filter_map(|s| Some((at(s)?, s))).collect()
+    }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.rows.iter().map(|(r, _)| r.name.as_str())
+    }
+}
+
+/// The CUDA version at the end of a name: `cuda-nvcc-12-4`, `libcublas-dev-12-4`.
+fn dashed(name: &str) -> Option<CudaVersion> {
+    let mut parts = name.rsplit('-');
+    let (minor, major) = (parts.next()?, parts.next()?);
+    parts.next()?;
+    let (major, minor) = (major.parse().ok()?, minor.parse().ok()?);
+    ((7..=99).contains(&major) && minor < 20).then(|| CudaVersion::new(major, minor))
+}
+
+/// `8.9.2.26-1+cuda11.8`.
+fn behind_plus(version: &str) -> Option<CudaVersion> {
+    let (_, tail) = version.rsplit_once("+cuda").or_else(|| version.rsplit_once(".cuda"))?;
+    let end = tail.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(tail.len());
+    let text = tail.get(..end)?.trim_end_matches('.');
+    text.contains('.').then(|| text.parse().ok()).flatten()
+}
+
+/// `libcudnn9-cuda-12`, `cudnn9-cuda-12`, `tensorrt-cuda-12`.
+fn major_of(name: &str) -> Option<u16> {
+    let tail = name.rsplit_once("-cuda-")?.1;
+    tail.split('-').next()?.parse().ok()
+}
+
+/// 8 of `libcudnn8-dev`, 2 of `libnccl2`.
+fn own_major(name: &str) -> Option<u32> {
+    let word = name.split('-').next()?;
+    let at = word.rfind(|c: char| !c.is_ascii_digit())? + 1;
+    word.get(at..)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Catalog;
+    use super::*;
+
+    fn kind(name: &str) -> Option<SystemKind> {
+        Catalog::embedded().system_packages().classify(name, None).map(|p| p.kind)
+    }
+
+    #[test]
+    fn kinds_of_packages() {
+        use SystemKind::*;
+        for (name, want) in [
+            ("nvidia-driver-535", Driver),
+            ("nvidia-headless-550-server", Driver),
+            ("libnvidia-compute-535", Driver),
+            ("libnvidia-encode-535-server:i386", Driver),
+            ("cuda-drivers", Driver),
+            ("cuda-drivers-550", Driver),
+            ("nvidia-dkms-535", KernelModule),
+            ("libnvidia-ml-dev", Harmless),
+            ("libnvidia-container1", ContainerToolkit),
+            ("nvidia-container-toolkit", ContainerToolkit),
+            ("nvidia-docker2", ContainerToolkit),
+            ("cuda", CudaMeta),
+            ("cuda-12-4", CudaMeta),
+            ("cuda-toolkit-12-4", Toolkit),
+            ("cuda-nvcc-12-4", Toolkit),
+            ("nvidia-cuda-toolkit", DistroToolkit),
+            ("cuda-compat-12-4", Compat),
+            ("cuda-keyring", Keyring),
+            ("libcublas-12-4", CudaLibrary),
+            ("libcudnn9-cuda-12", CudaLibrary),
+            ("libnccl2", CudaLibrary),
+            ("amdgpu-dkms", RocmKernelModule),
+        ] {
+            assert_eq!(kind(name), Some(want), "{name}");
+        }
+        for none in ["git", "", "cudatext", "python3-dev", "libnv"] {
+            assert_eq!(kind(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn versions_in_names_and_in_versions() {
+        let packages = Catalog::embedded().system_packages();
+        let of = |n: &str, v: Option<&str>| {
+            let p = packages.classify(n, v).unwrap();
+            (p.cuda.map(|c| c.to_string()), p.cuda_major, p.major, p.floats)
+        };
+        assert_eq!(of("libcublas-dev-12-4", None), (Some("12.4".into()), Some(12), None, false));
+        assert_eq!(of("libcudnn8", Some("8.9.2.26-1+cuda11.8")), (Some("11.8".into()), Some(11), Some(8), false));
+        assert_eq!(of("libcudnn8", None), (None, None, Some(8), true));
+        assert_eq!(of("libcudnn9-cuda-12", None), (None, Some(12), Some(9), false));
+        let meta = packages.classify("cuda-12-4", None).unwrap();
+        assert_eq!(meta.instead.as_deref(), Some("cuda-toolkit-12-4"));
+    }
+
+    #[test]
+    fn old_keys() {
+        let packages = Catalog::embedded().system_packages();
+        let found = packages.old_sources_in("apt-key adv --fetch-keys https://x/7fa2af80.pub");
+        assert!(found.iter().any(|(at, s)| s.kind == OldKind::Key && *at == 35), "{found:?}");
+        assert!(packages.old_sources_in("apt-get update").is_empty());
+    }
+}
