@@ -8,6 +8,7 @@ mod amd;
 mod archs;
 mod ask;
 mod base;
+mod copies;
 mod driver;
 mod environment;
 mod found;
