@@ -1,6 +1,6 @@
 //! Questions that several rules ask of a file.
 
-use crate::catalog::Base;
+use crate::catalog::bases::Base;
 use crate::dockerfile::reading;
 use crate::dockerfile::shell::{Command, When};
 use crate::dockerfile::span::Span;

@@ -17,7 +17,8 @@ pub struct StageCopy<'a> {
 }
 
 /// Parts of a path that mean a whole environment of Python packages.
-const ENVIRONMENTS: &[&str] = &["site-packages", "dist-packages", "venv", "conda", "mamba", "/.local", "/lib/python"];
+const ENVIRONMENTS: &[&str] =
+    &["site-packages", "dist-packages", "venv", "conda", "mamba", "/.local", "/lib/python"];
 
 /// Folders that hold one, copied whole.
 const WHOLE: &[&str] = &["", ".", "usr", "usr/local", "usr/local/lib", "usr/local/lib64", "usr/lib", "opt", "root"];

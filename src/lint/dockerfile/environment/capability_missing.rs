@@ -113,7 +113,8 @@ mod tests {
         assert_eq!(blamed(RULE, &start, &[]).len(), 1);
         let icd = format!("{ENV}ENV VK_ICD_FILENAMES=/usr/share/vulkan/icd.d/nvidia_icd.json\n");
         assert!(mended(RULE, &icd, &[]).contains("compute,utility,graphics"));
-        let quoted = "FROM ubuntu\nENV NVIDIA_DRIVER_CAPABILITIES=\"compute,utility\"\nRUN pip install pynvvideocodec\n";
+        let quoted =
+            "FROM ubuntu\nENV NVIDIA_DRIVER_CAPABILITIES=\"compute,utility\"\nRUN pip install pynvvideocodec\n";
         assert!(mended(RULE, quoted, &[]).contains("\"compute,utility,video\""));
     }
 
@@ -127,7 +128,8 @@ mod tests {
     #[test]
     fn what_is_there_or_not_used() {
         for quiet in [
-            "FROM ubuntu\nENV NVIDIA_DRIVER_CAPABILITIES=compute,video\nRUN pip install PyNvVideoCodec\n".to_owned(),
+            "FROM ubuntu\nENV NVIDIA_DRIVER_CAPABILITIES=compute,video\nRUN pip install PyNvVideoCodec\n"
+                .to_owned(),
             "FROM ubuntu\nENV NVIDIA_DRIVER_CAPABILITIES=all\nRUN pip install PyNvVideoCodec\n".to_owned(),
             "FROM ubuntu\nRUN pip install PyNvVideoCodec\n".to_owned(),
             "FROM ubuntu\nARG C\nENV NVIDIA_DRIVER_CAPABILITIES=$C\nRUN pip install PyNvVideoCodec\n".to_owned(),

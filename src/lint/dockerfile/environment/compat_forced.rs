@@ -107,7 +107,8 @@ mod tests {
         assert!(lint(RULE, &file, &["RTX 3060@525"])[0].message.contains("804"));
         assert!(lint(RULE, &file, &["a100@575"])[0].message.contains("803"));
         assert!(lint(RULE, &file, &["a100@525", "a100@550", "a100"]).is_empty());
-        let versioned = format!("{BASE}ENV V=12.4\nENV LD_LIBRARY_PATH /usr/local/cuda-${{V}}/compat:$LD_LIBRARY_PATH\n");
+        let versioned =
+            format!("{BASE}ENV V=12.4\nENV LD_LIBRARY_PATH /usr/local/cuda-${{V}}/compat:$LD_LIBRARY_PATH\n");
         assert_eq!(lint(RULE, &versioned, &["a100@575"]).len(), 1);
     }
 

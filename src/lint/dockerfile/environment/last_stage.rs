@@ -22,7 +22,9 @@ pub fn plain(lint: &Lint<'_>) -> Option<Plain> {
     let last = lint.reading.last?;
     let stage = lint.reading.stages.get(last)?;
     let plain = match &stage.root.0 {
-        Base::Image(_) => lint.base(last).is_some_and(|b| b.family == BaseFamily::Distro && b.sure && b.env.is_empty()),
+        Base::Image(_) => {
+            lint.base(last).is_some_and(|b| b.family == BaseFamily::Distro && b.sure && b.env.is_empty())
+        }
         // An export of files, unless it runs something.
         Base::Scratch => runs(lint, last),
         _ => false,

@@ -14,8 +14,11 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     // A later line may bring them back: what the image has in the end counts.
     let end = lint.reading.ends.get(last).and_then(|scope| scope.get("LD_LIBRARY_PATH"));
     let Some(gone) = end.and_then(|v| v.value.known()).map(lost).filter(|g| !g.is_empty()) else { return };
-    let all: Vec<Set<'_>> =
-        lint.sets(false).into_iter().filter(|s| s.name == "LD_LIBRARY_PATH" && lint.in_image(s.instruction)).collect();
+    let all: Vec<Set<'_>> = lint
+        .sets(false)
+        .into_iter()
+        .filter(|s| s.name == "LD_LIBRARY_PATH" && lint.in_image(s.instruction))
+        .collect();
     // The first that drops them is to blame.
     let Some(set) = all.iter().find(|s| s.value.known().map(lost).is_some_and(|l| !l.is_empty())) else { return };
     let message = format!(
@@ -56,7 +59,9 @@ mod tests {
         for quiet in [
             format!("{BASE}ENV LD_LIBRARY_PATH=/opt/x/lib:$LD_LIBRARY_PATH\n"),
             format!("{BASE}ENV LD_LIBRARY_PATH=/x:/usr/local/nvidia/lib:/usr/local/nvidia/lib64/\n"),
-            format!("{BASE}ENV LD_LIBRARY_PATH=/x\nENV LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/usr/local/nvidia/lib:/usr/local/nvidia/lib64\n"),
+            format!(
+                "{BASE}ENV LD_LIBRARY_PATH=/x\nENV LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/usr/local/nvidia/lib:/usr/local/nvidia/lib64\n"
+            ),
             format!("{BASE}ENV OLD=$LD_LIBRARY_PATH\nENV LD_LIBRARY_PATH=/x\nENV LD_LIBRARY_PATH=/y:$OLD\n"),
             "FROM ubuntu\nENV LD_LIBRARY_PATH=/opt/x/lib\n".to_owned(),
             format!("{BASE}RUN LD_LIBRARY_PATH=/x make\n"),

@@ -48,7 +48,21 @@ pub const CHECKS: &[Check] = &[
         "NVIDIA_REQUIRE_CUDA asks for another CUDA than the image's"
     ),
     check!(require_disabled, "require-disabled", Warning, File, true, "the check of the driver is switched off"),
-    check!(stubs_on_runtime_path, "stubs-on-runtime-path", Error, File, true, "a stub of libcuda before the driver"),
+    check!(
+        stubs_on_runtime_path,
+        "stubs-on-runtime-path",
+        Error,
+        File,
+        true,
+        "a stub of libcuda before the driver"
+    ),
     check!(versioned_cuda_path, "versioned-cuda-path", Note, File, true, "a folder that goes with the next base"),
-    check!(visible_devices_baked, "visible-devices-baked", Warning, File, true, "the choice of GPUs is in the image"),
+    check!(
+        visible_devices_baked,
+        "visible-devices-baked",
+        Warning,
+        File,
+        true,
+        "the choice of GPUs is in the image"
+    ),
 ];

@@ -13,7 +13,8 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let Some((copy, asks)) = source(lint) else { return };
     let strict: Vec<String> =
         lint.targets.iter().filter(|t| t.start == Start::Env).map(|t| t.name.clone()).collect();
-    let who = if strict.is_empty() { "with the nvidia runtime and without --gpus" } else { "by its variables alone" };
+    let who =
+        if strict.is_empty() { "with the nvidia runtime and without --gpus" } else { "by its variables alone" };
     let message = format!(
         "the stage that this one copies from asks for GPUs by NVIDIA_VISIBLE_DEVICES, and this one, on a plain base, does not: \
          started {who}, the container gets no GPU"
@@ -61,9 +62,10 @@ fn may_use_gpus(path: &Word) -> bool {
 }
 
 fn asks(lint: &Lint<'_>, stage: usize) -> Option<Span> {
-    let set = lint.sets(false).into_iter().find(|s| {
-        VARIABLES.contains(&s.name) && s.stage.is_some_and(|at| lint.chain(stage).contains(&at))
-    });
+    let set = lint
+        .sets(false)
+        .into_iter()
+        .find(|s| VARIABLES.contains(&s.name) && s.stage.is_some_and(|at| lint.chain(stage).contains(&at)));
     if let Some(set) = set {
         return Some(set.pair.span);
     }
@@ -90,7 +92,8 @@ mod tests {
         let own = "FROM ubuntu AS b\nENV NVIDIA_VISIBLE_DEVICES=all\nFROM debian:12\nCOPY --from=0 /app /app\n";
         assert_eq!(lint(RULE, own, &[])[0].also.len(), 2);
         // Through a stage between.
-        let two = format!("{BUILD}FROM ubuntu:22.04 AS m\nCOPY --from=b /a /a\nFROM debian:12\nCOPY --from=m /a /a\n");
+        let two =
+            format!("{BUILD}FROM ubuntu:22.04 AS m\nCOPY --from=b /a /a\nFROM debian:12\nCOPY --from=m /a /a\n");
         assert_eq!(blamed(RULE, &two, &[]).len(), 1);
     }
 

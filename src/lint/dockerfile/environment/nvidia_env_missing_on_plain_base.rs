@@ -39,7 +39,8 @@ mod tests {
             format!("FROM nvidia/cuda:12.4.1-base-ubuntu22.04\n{TORCH}"),
             format!("FROM example.com/x:1\n{TORCH}"),
             "FROM ubuntu:22.04\nRUN pip install numpy\n".to_owned(),
-            "FROM ubuntu:22.04\nRUN pip install torch --index-url https://download.pytorch.org/whl/cpu\n".to_owned(),
+            "FROM ubuntu:22.04\nRUN pip install torch --index-url https://download.pytorch.org/whl/cpu\n"
+                .to_owned(),
         ] {
             assert!(blamed(RULE, &quiet, &[]).is_empty(), "{quiet}");
         }

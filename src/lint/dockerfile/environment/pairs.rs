@@ -40,7 +40,9 @@ pub fn is_used(lint: &Lint<'_>, set: &Set<'_>) -> bool {
     let instructions = &lint.reading.document.instructions;
     let text = |span: Span| lint.reading.document.slice(span);
     instructions.iter().any(|i| {
-        text(i.span).match_indices(set.name).any(|(at, _)| !own.contains(Span::new(i.span.start + at, i.span.start + at)))
+        text(i.span)
+            .match_indices(set.name)
+            .any(|(at, _)| !own.contains(Span::new(i.span.start + at, i.span.start + at)))
     })
 }
 

@@ -11,7 +11,8 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let base = lint.base(last);
     let absent = base.as_ref().is_some_and(|b| b.compiler == Some(false)) && lint.asks.system.is_empty();
     let end = "CUDA programs that open it stop with \"CUDA driver is a stub library\" (34)";
-    let message = format!("{folder} on LD_LIBRARY_PATH puts the toolkit's stub of libcuda before the host's driver: {end}");
+    let message =
+        format!("{folder} on LD_LIBRARY_PATH puts the toolkit's stub of libcuda before the host's driver: {end}");
     let found = match (sure, linked(lint)) {
         _ if absent => Found::note(set.value_span(), message),
         (true, true) => Found::error(set.value_span(), message),

@@ -30,7 +30,9 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             } else {
                 format!("{folder} is not the folder of {}'s CUDA {cuda}: there is nothing", base.repository)
             };
-            let found = Found::note(span, message).label("names one version").help("write /usr/local/cuda, which leads there");
+            let found = Found::note(span, message)
+                .label("names one version")
+                .help("write /usr/local/cuda, which leads there");
             out.push(found.suggest("write /usr/local/cuda", vec![Edit::new(span, "/usr/local/cuda")]));
         }
     }

@@ -54,7 +54,10 @@ fn nvidia(lint: &Lint<'_>, set: &Set<'_>, value: &str) -> Option<Found> {
         "NVIDIA_VISIBLE_DEVICES={value}{} is in the image: started without --gpus, it gets these GPUs of any host",
         lint.trail(set.trail)
     );
-    Some(Found::warning(set.pair.span, message).help("write `all`, and leave the choice to whoever starts the container"))
+    Some(
+        Found::warning(set.pair.span, message)
+            .help("write `all`, and leave the choice to whoever starts the container"),
+    )
 }
 
 #[cfg(test)]

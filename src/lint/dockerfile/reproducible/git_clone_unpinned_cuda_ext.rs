@@ -49,7 +49,10 @@ mod tests {
     #[test]
     fn a_branch_as_it_is() {
         let file = |run: &str| format!("FROM python:3.12\nRUN {run}\n");
-        assert_eq!(blamed(RULE, &file(&format!("git clone {URL} && cd flash-attention && pip install .")), &[]), [URL]);
+        assert_eq!(
+            blamed(RULE, &file(&format!("git clone {URL} && cd flash-attention && pip install .")), &[]),
+            [URL]
+        );
         assert_eq!(blamed(RULE, &file(&format!("pip install git+{URL}")), &[]), [format!("git+{URL}")]);
         for quiet in [
             format!("git clone -b v2.7.4 {URL}"),

@@ -69,7 +69,9 @@ mod tests {
             format!("FROM {base}\nARG INDEX={CPU}\nRUN pip install torch --index-url $INDEX\n"),
             format!("FROM {base}\nARG D=cpu\nRUN if [ $D = cpu ]; then pip install torch --index-url {CPU}; fi\n"),
             // A tool of the builder.
-            format!("FROM {base} AS b\nRUN pip install torch --index-url {CPU}\nFROM {base}\nCOPY --from=b /x /x\n"),
+            format!(
+                "FROM {base} AS b\nRUN pip install torch --index-url {CPU}\nFROM {base}\nCOPY --from=b /x /x\n"
+            ),
             // Computes with another framework.
             format!("FROM {base}\nRUN pip install torch --index-url {CPU}\nRUN pip install onnxruntime-gpu\n"),
             format!("FROM {base}\nRUN pip install torch\n"),

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use pep440_rs::{Version, VersionSpecifiers};
+use pep440_rs::{Operator, Version, VersionSpecifiers};
 
 use super::packages::{Package, brought_by_pip, installed, system_cudnn};
 use crate::lint::dockerfile::{Found, Lint};
@@ -58,8 +58,10 @@ fn version(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>) -> 
     let wants = lint.catalog.wheels().wants(&requirement.name, requirement.pinned()?, "ctranslate2")?;
     let range = VersionSpecifiers::from_str(&wants.specifier).ok()?;
     // pip takes the highest: where all that are admitted want one cuDNN, an end of the range says which.
-    let end = range.iter().find(|s| matches!(s.operator().as_str(), "==" | "<" | "<="))?;
-    let exact = end.operator().as_str() != "<";
+    let end = range
+        .iter()
+        .find(|s| matches!(s.operator(), Operator::Equal | Operator::LessThan | Operator::LessThanEqual))?;
+    let exact = *end.operator() != Operator::LessThan;
     let version = end.version().to_string();
     let version = if exact { Version::from_str(&version).ok()? } else { below(&version)? };
     Some((version.to_string(), true))

@@ -28,9 +28,9 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             ),
         };
         out.push(
-            Found::warning(setting.span, message)
-                .label("asked beside PyPI")
-                .help("pin torch with its local part (torch==X.Y.Z+cuNNN), or install torch alone with --index-url"),
+            Found::warning(setting.span, message).label("asked beside PyPI").help(
+                "pin torch with its local part (torch==X.Y.Z+cuNNN), or install torch alone with --index-url",
+            ),
         );
     }
 }

@@ -22,7 +22,8 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
                     .help("keep the package of one CUDA")
                     .also(first.span, format!("for CUDA {other}")),
             );
-        } else if let Some(found) = beside_torch(lint, package, major).or_else(|| no_libraries(lint, &packages, package))
+        } else if let Some(found) =
+            beside_torch(lint, package, major).or_else(|| no_libraries(lint, &packages, package))
         {
             out.push(found);
         }
@@ -74,7 +75,9 @@ fn no_libraries(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>
     let (base, name, because) = base_major(lint, package.stage).filter(|(base, ..)| *base != major)?;
     let suffix = format!("cu{major}");
     let brought = packages.iter().any(|p| {
-        p.requirement.name.starts_with("nvidia-") && p.requirement.name.ends_with(&suffix) && together(lint, package, p)
+        p.requirement.name.starts_with("nvidia-")
+            && p.requirement.name.ends_with(&suffix)
+            && together(lint, package, p)
     });
     let torch = torch::all(lint).iter().any(|t| t.cuda(lint).is_none_or(|c| c.major == major));
     if brought || torch || package.requirement.name.starts_with("nvidia-") {
@@ -84,7 +87,8 @@ fn no_libraries(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>
     if !package.requirement.extras.is_empty() && brought_by_pip(lint, packages, package, "cublas") {
         return None;
     }
-    let message = format!("{} opens the libraries of CUDA {major}, and {name} has those of CUDA {base}", package.told());
+    let message =
+        format!("{} opens the libraries of CUDA {major}, and {name} has those of CUDA {base}", package.told());
     let found = Found::warning(package.span, message).label(format!("for CUDA {major}"));
     Some(found.help(format!("take its build for CUDA {base}")).because(known.because).because(because))
 }

@@ -30,8 +30,22 @@ pub const CHECKS: &[Check] = &[
         true,
         "conda may take a CPU build, for want of a GPU during the build"
     ),
-    check!(cpu_index_in_gpu_image, "cpu-index-in-gpu-image", Warning, File, true, "torch without CUDA on a CUDA base"),
-    check!(ctranslate2_cudnn, "ctranslate2-cudnn", Error, File, true, "CTranslate2 for another cuDNN than the image's"),
+    check!(
+        cpu_index_in_gpu_image,
+        "cpu-index-in-gpu-image",
+        Warning,
+        File,
+        true,
+        "torch without CUDA on a CUDA base"
+    ),
+    check!(
+        ctranslate2_cudnn,
+        "ctranslate2-cudnn",
+        Error,
+        File,
+        true,
+        "CTranslate2 for another cuDNN than the image's"
+    ),
     check!(
         extra_index_ambiguous,
         "extra-index-ambiguous",
@@ -50,9 +64,23 @@ pub const CHECKS: &[Check] = &[
         "onnxruntime-gpu for another CUDA than the base's"
     ),
     check!(torch_index_implicit, "torch-index-implicit", Note, File, false, "torch without a version and an index"),
-    check!(torch_replaced_later, "torch-replaced-later", Warning, File, false, "a later install takes another torch"),
+    check!(
+        torch_replaced_later,
+        "torch-replaced-later",
+        Warning,
+        File,
+        false,
+        "a later install takes another torch"
+    ),
     check!(torch_stable_html, "torch-stable-html", Note, File, true, "torch from a page of links"),
-    check!(wheel_above_driver, "wheel-above-driver", Error, Driver, true, "a wheel for a newer CUDA than the driver's"),
+    check!(
+        wheel_above_driver,
+        "wheel-above-driver",
+        Error,
+        Driver,
+        true,
+        "a wheel for a newer CUDA than the driver's"
+    ),
     check!(
         wheel_index_without_target_arch,
         "wheel-index-without-target-arch",

@@ -8,7 +8,8 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     for package in packages.iter().filter(|p| p.requirement.name == "onnxruntime-gpu") {
         let Some(known) = package.known(lint).filter(|k| !k.brings) else { continue };
         let Some(major) = known.cuda_major else { continue };
-        let Some((base, name, because)) = base_major(lint, package.stage).filter(|(base, ..)| *base != major) else {
+        let Some((base, name, because)) = base_major(lint, package.stage).filter(|(base, ..)| *base != major)
+        else {
             continue;
         };
         if brought_by_pip(lint, &packages, package, "cublas") {
@@ -19,7 +20,8 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
              CUDAExecutionProvider\", and the model runs on the CPU",
             package.told()
         );
-        let found = if known.sure { Found::error(package.span, message) } else { Found::warning(package.span, message) };
+        let found =
+            if known.sure { Found::error(package.span, message) } else { Found::warning(package.span, message) };
         let fitting = lint.catalog.libraries().build_for("onnxruntime-gpu", base);
         out.push(
             found

@@ -38,7 +38,8 @@ impl Package<'_> {
 pub fn installed<'a>(lint: &'a Lint<'_>) -> Vec<Package<'a>> {
     let mut out = Vec::new();
     for install in &lint.asks.pip {
-        let Some(command) = lint.reading.commands.get(install.command).filter(|c| surely(c.when) && !c.guessed) else {
+        let Some(command) = lint.reading.commands.get(install.command).filter(|c| surely(c.when) && !c.guessed)
+        else {
             continue;
         };
         let Some((stage, _)) = lint.stage_of(command.instruction).filter(|(s, _)| lint.ships_python(*s)) else {
@@ -78,7 +79,8 @@ fn uninstalled(lint: &Lint<'_>, package: &Package<'_>) -> bool {
 
 /// Whether two packages come into one environment.
 pub fn together(lint: &Lint<'_>, a: &Package<'_>, b: &Package<'_>) -> bool {
-    let joined = a.stage == b.stage || lint.chain(a.stage).contains(&b.stage) || lint.chain(b.stage).contains(&a.stage);
+    let joined =
+        a.stage == b.stage || lint.chain(a.stage).contains(&b.stage) || lint.chain(b.stage).contains(&a.stage);
     joined && environment(a.command) == environment(b.command)
 }
 
@@ -92,9 +94,16 @@ pub fn base_major(lint: &Lint<'_>, stage: usize) -> Option<(u16, String, String)
 /// Whether pip brings libraries of a CUDA major: `nvidia-cublas-cu12`, torch, an extra named cuda.
 pub fn brought_by_pip(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>, library: &str) -> bool {
     let extra = package.requirement.extras.iter().any(|e| e.starts_with("cuda") || e == "cudnn" || e == "ctk");
-    let wheel = |p: &&Package<'_>| p.requirement.name.starts_with("nvidia-") && p.requirement.name.contains(library);
+    let wheel =
+        |p: &&Package<'_>| p.requirement.name.starts_with("nvidia-") && p.requirement.name.contains(library);
     let torch = torch::all(lint).iter().any(|t| {
-        let other = Package { requirement: package.requirement, command: t.command, stage: t.stage, span: t.asked, index: None };
+        let other = Package {
+            requirement: package.requirement,
+            command: t.command,
+            stage: t.stage,
+            span: t.asked,
+            index: None,
+        };
         together(lint, package, &other)
     });
     let base = lint.base(package.stage).is_none_or(|b| b.torch.is_some());

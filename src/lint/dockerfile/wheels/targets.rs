@@ -38,7 +38,8 @@ pub fn service(archs: &TorchArchs, capability: Capability) -> Service {
 /// The targets that wheels of PyTorch's are for, with the word that their CPU has in the tables. Jetsons have wheels of
 /// their own.
 pub fn discrete<'a>(lint: &'a Lint<'_>) -> impl Iterator<Item = (&'a Target, &'static str)> {
-    let machine = |t: &Target| match t.platforms.is_empty() || t.platforms.iter().any(|p| p.architecture == "amd64") {
+    let machine = |t: &Target| match t.platforms.is_empty() || t.platforms.iter().any(|p| p.architecture == "amd64")
+    {
         true => "amd64",
         false => "arm64",
     };

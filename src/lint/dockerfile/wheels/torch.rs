@@ -32,7 +32,12 @@ pub struct Torch<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum From {
     /// An index of PyTorch's, named by an option, a variable or the version's local part.
-    Index { name: String, span: Span, trail: Vec<Trail>, moving: bool },
+    Index {
+        name: String,
+        span: Span,
+        trail: Vec<Trail>,
+        moving: bool,
+    },
     /// PyPI, which has one build for each version.
     Pypi,
     Unknown,
@@ -279,7 +284,8 @@ fn source(
 /// Whether a configuration file of pip's may say otherwise.
 fn is_configured(lint: &Lint<'_>, command: &Command) -> bool {
     let before = |c: &Command| c.span < command.span;
-    let config = |c: &Command| has(c, |w| w == "config") && has(c, |w| w == "set") && has(c, |w| w.contains("index"));
+    let config =
+        |c: &Command| has(c, |w| w == "config") && has(c, |w| w == "set") && has(c, |w| w.contains("index"));
     let written = |c: &Command| c.output.as_ref().and_then(|o| o.value.known()).is_some_and(is_config);
     let copied = lint.reading.document.instructions.iter().any(|i| {
         let text = lint.reading.document.slice(i.span);

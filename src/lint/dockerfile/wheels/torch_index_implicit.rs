@@ -16,7 +16,9 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         out.push(
             Found::note(
                 torch.asked,
-                format!("torch comes from PyPI as it is on the day of the build, for the CUDA of that release{today}"),
+                format!(
+                    "torch comes from PyPI as it is on the day of the build, for the CUDA of that release{today}"
+                ),
             )
             .label("no version, no index")
             .help("pin torch, or name the index of one CUDA: --index-url https://download.pytorch.org/whl/cuNNN")

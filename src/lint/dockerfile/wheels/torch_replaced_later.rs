@@ -31,7 +31,9 @@ fn replaced(lint: &Lint<'_>, torch: &Torch<'_>, index: &str, version: &str) -> O
         if !later || install.no_deps || !install.constraints.is_empty() {
             continue;
         }
-        for requirement in install.requirements.iter().filter(|r| !r.unsure && r.marker.is_none() && r.url.is_none()) {
+        for requirement in
+            install.requirements.iter().filter(|r| !r.unsure && r.marker.is_none() && r.url.is_none())
+        {
             let wants = match requirement.name.as_str() {
                 "torch" => Some((requirement.specifiers.iter().map(|(o, v)| format!("{o}{v}")).collect(), None)),
                 name => lint

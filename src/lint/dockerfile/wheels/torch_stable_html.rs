@@ -1,7 +1,7 @@
 //! `-f …/torch_stable.html`: a page of links, where there are indexes.
 
-use super::torch::Torch;
 use super::torch;
+use super::torch::Torch;
 use crate::dockerfile::edit::Edit;
 use crate::lint::dockerfile::{Found, Lint};
 
@@ -68,7 +68,10 @@ mod tests {
         let file = format!("FROM python:3.10\nRUN pip install torch==1.13.1+cu117 -f {PAGE}\n");
         assert_eq!(blamed(RULE, &file, &[]), [PAGE]);
         let text = mended(RULE, &file, &[]);
-        assert!(text.contains("torch==1.13.1+cu117 --extra-index-url https://download.pytorch.org/whl/cu117"), "{text}");
+        assert!(
+            text.contains("torch==1.13.1+cu117 --extra-index-url https://download.pytorch.org/whl/cu117"),
+            "{text}"
+        );
         let index = "FROM python:3.10\nRUN pip install torch --index-url https://download.pytorch.org/whl/cu117\n";
         assert!(blamed(RULE, index, &[]).is_empty());
         let own = "FROM python:3.10\nRUN pip install mmcv -f https://download.openmmlab.com/mmcv/dist/index.html\n";

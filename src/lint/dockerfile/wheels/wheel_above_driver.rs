@@ -1,8 +1,8 @@
 //! A wheel built for a CUDA that a target's driver does not run.
 
 use super::targets::{labels, names, runs};
-use super::torch::{self, From};
 use super::toolkit;
+use super::torch::{self, From};
 use crate::catalog::compat::is_tegra;
 use crate::catalog::forward::Eligible;
 use crate::catalog::wheels::index_cuda;
@@ -134,13 +134,16 @@ fn judge(lint: &Lint<'_>, wheel: &Wheel) -> Option<Found> {
         (true, true) => Found::warning(wheel.span, message),
         (true, false) => Found::error(wheel.span, message),
     };
-    found = found.label(format!("CUDA {} asks for driver {}", wheel.cuda.major, floor.driver)).because(floor.because);
+    found =
+        found.label(format!("CUDA {} asks for driver {}", wheel.cuda.major, floor.driver)).because(floor.because);
     found.because.extend(wheel.because.iter().cloned());
     let native = |t: &&&Target| t.driver.as_ref().and_then(|d| lint.catalog.drivers().native_cuda(&d.lowest));
     let below = bad.iter().filter_map(|t| native(&t)).min().or(native(&first));
     if let Some(below) = below {
         found = found.help(match wheel.torch {
-            true => format!("take an index of CUDA {} or older (cu{}x), or newer drivers", below.major, below.major),
+            true => {
+                format!("take an index of CUDA {} or older (cu{}x), or newer drivers", below.major, below.major)
+            }
             false => format!("take a build for CUDA {} or older, or newer drivers", below.major),
         });
     }

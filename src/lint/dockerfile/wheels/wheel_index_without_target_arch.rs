@@ -84,9 +84,8 @@ fn judge(lint: &Lint<'_>, torch: &Torch<'_>, fleet: &[&Target], machine: &str) -
         (false, From::Index { .. }) if sure(&taken.archs) => Found::error(torch.place(), message),
         _ => Found::warning(torch.place(), message),
     };
-    let places = if torch.place() == torch.asked { None } else { Some(torch.asked) };
-    for place in places {
-        found = found.also(place, "torch is asked for here");
+    if torch.place() != torch.asked {
+        found = found.also(torch.asked, "torch is asked for here");
     }
     found.because.push(taken.archs.because.clone());
     found.because.extend(taken.because.iter().cloned());
@@ -250,7 +249,10 @@ mod tests {
     fn a_local_part_moves_with_the_index() {
         let file = file(&format!("pip install torch==2.7.1+cu126 --extra-index-url {INDEX}/cu126"));
         let text = mended(RULE, &file, &["RTX 5090@575"]);
-        assert!(text.contains("torch==2.7.1+cu128 --extra-index-url https://download.pytorch.org/whl/cu128"), "{text}");
+        assert!(
+            text.contains("torch==2.7.1+cu128 --extra-index-url https://download.pytorch.org/whl/cu128"),
+            "{text}"
+        );
     }
 
     #[test]
@@ -277,10 +279,14 @@ mod tests {
             // Nightly builds change.
             file(&format!("pip install --pre torch --index-url {INDEX}/nightly/cu126")),
             // Only for building.
-            format!("FROM python:3.12 AS b\nRUN pip install torch==2.7.1 --index-url {index}\nFROM python:3.12-slim\nCOPY --from=b /dist/x.whl /tmp/\n"),
+            format!(
+                "FROM python:3.12 AS b\nRUN pip install torch==2.7.1 --index-url {index}\nFROM python:3.12-slim\nCOPY --from=b /dist/x.whl /tmp/\n"
+            ),
             // A dry run, and one replaced three lines below.
             file(&format!("pip install --dry-run torch==2.7.1 --index-url {index}")),
-            file(&format!("pip install torch==2.7.1 --index-url {index}\nRUN pip install torch==2.7.1 --index-url {INDEX}/cu128")),
+            file(&format!(
+                "pip install torch==2.7.1 --index-url {index}\nRUN pip install torch==2.7.1 --index-url {INDEX}/cu128"
+            )),
             // The index is somebody's choice.
             format!("FROM python:3.12-slim\nARG INDEX\nRUN pip install torch==2.7.1 --index-url $INDEX\n"),
             file("pip install torch==2.7.1 --index-url https://pip.corp.example/simple"),

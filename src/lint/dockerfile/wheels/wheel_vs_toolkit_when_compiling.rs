@@ -39,7 +39,8 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             build.what,
             torch.told(lint)
         );
-        let maybe = torch.maybe() || build.command.guessed || build.command.when != torch.command.when || !build.sure;
+        let maybe =
+            torch.maybe() || build.command.guessed || build.command.when != torch.command.when || !build.sure;
         let mut found =
             if maybe { Found::warning(torch.place(), message) } else { Found::error(torch.place(), message) };
         found = found
