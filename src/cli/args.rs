@@ -1,5 +1,7 @@
 //! What can be typed.
 
+mod lint;
+
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -9,11 +11,14 @@ use super::error::CliError;
 use crate::model::Platform;
 use crate::report::Format;
 
+pub use self::lint::{LintArgs, RuleLevel};
+
 const EXAMPLES: &str = "\
 Examples:
   imagelint scan nvcr.io/nvidia/pytorch:25.01-py3 --target h100@535
   imagelint scan docker-archive:image.tar --fleet imagelint.toml --format json
   imagelint scan ./rootfs --target \"RTX 5090@575\" --target t4
+  imagelint lint docker/ --target h100@535
   imagelint inspect libtorch_cuda.so
   imagelint plan oci:layout --target sm_120
 
@@ -61,6 +66,9 @@ pub enum Command {
     /// Judge images: which of the fleet's GPUs and drivers run them, and why
     #[command(after_help = SCAN_HELP, alias = "image")]
     Scan(ScanArgs),
+    /// Lint Dockerfiles: what they ask for, held against the fleet and against itself
+    #[command(after_help = lint::HELP)]
+    Lint(LintArgs),
     /// Judge an image and print what to rebuild or replace
     #[command(after_help = PLAN_HELP)]
     Plan(PlanArgs),
@@ -130,6 +138,9 @@ pub struct ImageArgs {
     /// File of targets [default: imagelint.toml, here or in a folder above]
     #[arg(long, value_name = "FILE", help_heading = "Fleet")]
     pub fleet: Option<PathBuf>,
+    /// Dockerfile that the image was built from: its findings join the image's
+    #[arg(long, value_name = "FILE", help_heading = "Dockerfile")]
+    pub dockerfile: Option<PathBuf>,
     /// Platform to take of an index [default: each target's own, else linux/amd64]
     #[arg(long, value_name = "OS/ARCH", help_heading = "Fleet")]
     pub platform: Option<Platform>,
@@ -175,7 +186,7 @@ pub struct ImageArgs {
 pub struct ScanArgs {
     #[command(flatten)]
     pub image: ImageArgs,
-    /// Format on standard output: table or json
+    /// Format on standard output: table, json, sarif or github
     #[arg(long, short, default_value = "table", value_parser = format, help_heading = "Report")]
     pub format: Format,
 }
@@ -201,7 +212,7 @@ pub struct InspectArgs {
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
     /// Format on standard output: table or json
-    #[arg(long, short, default_value = "table", value_parser = format)]
+    #[arg(long, short, default_value = "table", value_parser = plain_format)]
     pub format: Format,
 }
 
@@ -215,7 +226,7 @@ pub struct ExplainArgs {
 #[derive(Debug, clap::Args)]
 pub struct ListArgs {
     /// Format on standard output: table or json
-    #[arg(long, short, default_value = "table", value_parser = format)]
+    #[arg(long, short, default_value = "table", value_parser = plain_format)]
     pub format: Format,
 }
 
@@ -250,11 +261,22 @@ pub struct Output {
 
 fn format(text: &str) -> Result<Format, String> {
     match text {
-        "table" => Ok(Format::Table),
+        "table" | "text" => Ok(Format::Table),
         "json" => Ok(Format::Json),
-        "sarif" | "github" | "markdown" | "html" | "junit" | "gitlab" => {
-            Err(format!("format {text} is not available yet; there are table and json"))
+        "sarif" => Ok(Format::Sarif),
+        "github" => Ok(Format::Github),
+        "markdown" | "html" | "junit" | "gitlab" => {
+            Err(format!("format {text} is not available yet; there are table, json, sarif and github"))
         }
+        _ => Err("there are table, json, sarif and github".to_owned()),
+    }
+}
+
+/// Of lists, which hold no findings.
+fn plain_format(text: &str) -> Result<Format, String> {
+    match text {
+        "table" | "text" => Ok(Format::Table),
+        "json" => Ok(Format::Json),
         _ => Err("there are table and json".to_owned()),
     }
 }
@@ -294,7 +316,7 @@ pub fn mistaken_command(error: &clap::Error) -> Option<CliError> {
         return None;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    if matches!(word.as_str(), "lint" | "rebuild" | "diff") {
+    if matches!(word.as_str(), "rebuild" | "diff") {
         return Some(CliError::NotYet(word.clone()));
     }
     // A word that is nearly a command is left to the parser, which names it.
@@ -370,13 +392,13 @@ mod tests {
     fn usage_errors_name_what_is_wrong() {
         let error = |args: &[&str]| parse(args).unwrap_err().to_string();
         assert!(error(&["scan"]).contains("IMAGE"));
-        assert!(error(&["scan", "x", "--format", "sarif"]).contains("not available yet"));
+        assert!(error(&["scan", "x", "--format", "junit"]).contains("not available yet"));
         assert!(error(&["scan", "x", "-o", "report.json"]).contains("json=report.json"));
         assert!(error(&["scan", "x", "--from-evidence", "e"]).contains("cannot be used"));
         assert!(error(&["scan", "x", "--width", "20"]).contains("40"));
         assert!(error(&["scan", "x", "--baseline", "b"]).contains("--baseline"));
         assert!(error(&["scan", "x", "--max-layer-size", "many"]).contains("64GiB"));
-        for args in [&["scan"][..], &["scan", "x", "--format", "sarif"], &["nonsense"]] {
+        for args in [&["scan"][..], &["scan", "x", "--format", "junit"], &["nonsense"]] {
             assert_eq!(parse(args).unwrap_err().exit_code(), 2);
         }
         assert!(parse(&["scan", "--from-evidence", "e"]).is_ok());

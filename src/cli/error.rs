@@ -22,6 +22,20 @@ pub enum CliError {
     NotEvidence { place: String, what: String },
     #[error("there is no rule `{0}`")]
     NoSuchRule(String, Option<&'static str>),
+    #[error("--rule: there is no rule `{0}`")]
+    NoRuleToSet(String, Option<&'static str>),
+    #[error("--rule: `{0}` is a rule of images; `lint` has none of its findings")]
+    RuleOfImages(String),
+    #[error("{0}: no such file or folder")]
+    NotFound(String),
+    #[error("{0}: there is no Dockerfile in it")]
+    NoDockerfile(String),
+    #[error("{place}: larger than {most} MiB, which no Dockerfile is")]
+    TooLarge { place: String, most: u64 },
+    #[error("--fix cannot change standard input")]
+    FixOfStandardInput,
+    #[error("{place}: {what}")]
+    BuildFile { place: String, what: String },
     #[error("there is no command `{0}`")]
     NoSuchCommand(String),
     #[error("`imagelint {0}` is not available yet")]
@@ -42,10 +56,22 @@ impl CliError {
         match self {
             Self::NoSuchRule(_, Some(near)) => Some(format!("imagelint explain {near}")),
             Self::NoSuchRule(_, None) => Some("imagelint rules, which lists all".into()),
+            Self::NoRuleToSet(_, Some(near)) => Some(format!("--rule {near}")),
+            Self::NoRuleToSet(_, None) => Some("imagelint rules, which lists all".into()),
+            Self::NoDockerfile(_) => Some("naming the file: it is linted whatever it is called".into()),
+            Self::FixOfStandardInput => Some("--diff, which prints what would change".into()),
             Self::NoSuchCommand(word) => Some(format!("imagelint scan {word}")),
             Self::NotYet(_) => Some("imagelint --help, which lists what is".into()),
             Self::NotEvidence { .. } => Some("imagelint scan IMAGE --save-evidence FILE, which writes one".into()),
-            Self::Image(_) | Self::Config(_) | Self::Target(_) | Self::Read { .. } | Self::Write { .. } => None,
+            Self::Image(_)
+            | Self::Config(_)
+            | Self::Target(_)
+            | Self::Read { .. }
+            | Self::RuleOfImages(_)
+            | Self::NotFound(_)
+            | Self::TooLarge { .. }
+            | Self::BuildFile { .. }
+            | Self::Write { .. } => None,
         }
     }
 }

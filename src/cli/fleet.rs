@@ -1,6 +1,7 @@
 //! Which targets a command line means.
 
-use super::args::ImageArgs;
+use std::path::Path;
+
 use super::error::CliError;
 use super::output::Screen;
 use crate::catalog::Catalog;
@@ -9,23 +10,28 @@ use crate::model::Platform;
 
 /// `--fleet`, else the nearest imagelint.toml. Targets on the command line join those of `--fleet`, and stand in for
 /// those of a file that was merely found.
-pub fn choose(args: &ImageArgs, catalog: &Catalog, screen: &Screen) -> Result<Fleet, CliError> {
-    let found = match &args.fleet {
+pub fn choose(
+    file: Option<&Path>,
+    targets: &[String],
+    catalog: &Catalog,
+    screen: &Screen,
+) -> Result<Fleet, CliError> {
+    let found = match file {
         Some(_) => None,
         None => std::env::current_dir().ok().and_then(|here| config::find_upward(&here)),
     };
-    let mut fleet = match args.fleet.as_ref().or(found.as_ref()) {
+    let mut fleet = match file.or(found.as_deref()) {
         Some(path) => Fleet::load(path, catalog)?,
         None => Fleet::default(),
     };
     if found.is_some() {
-        if args.targets.is_empty() {
+        if targets.is_empty() {
             screen.notice("judged for the targets of imagelint.toml, found here or in a folder above");
         } else {
             fleet.targets.clear();
         }
     }
-    for target in config::parse_targets(args.targets.iter().map(String::as_str), catalog)? {
+    for target in config::parse_targets(targets.iter().map(String::as_str), catalog)? {
         if fleet.targets.iter().any(|t| t.name == target.name) {
             return Err(TargetError::Twice { text: target.name }.into());
         }

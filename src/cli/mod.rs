@@ -6,6 +6,7 @@ mod explain;
 mod fleet;
 mod generate;
 mod inspect;
+mod lint;
 mod lists;
 mod output;
 mod plan;
@@ -35,6 +36,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let screen = Screen::new(&parsed.global);
     let result = match &parsed.command {
         Command::Scan(args) => scan::run(args, &screen),
+        Command::Lint(args) => lint::run(args, &screen),
         Command::Plan(args) => plan::run(args, &screen),
         Command::VerifyScript(args) => verify::run(args, &screen),
         Command::Inspect(args) => inspect::run(args, &screen),

@@ -42,6 +42,11 @@ impl Screen {
         Style { colour: self.colour, width: self.width, verbose: self.verbose, exit }
     }
 
+    /// How many `-v` were given.
+    pub fn verbose(&self) -> u8 {
+        self.verbose
+    }
+
     /// How text in a file is laid out.
     pub fn file_style(&self, exit: Option<u8>) -> Style {
         Style { colour: false, ..self.style(exit) }

@@ -43,7 +43,7 @@ pub fn judge(
     mut show: impl FnMut(&Report, u8, bool) -> Result<(), CliError>,
 ) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
-    let fleet = fleet::choose(args, catalog, screen)?;
+    let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
     let options = JudgeOptions { allow_gaps: args.allow_gaps, today: Date::today() };
     let mut worst = 0;
     let mut reports: Vec<(Report, u8)> = Vec::new();

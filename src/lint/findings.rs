@@ -45,7 +45,7 @@ pub fn all(
             && case.verdict == Verdict::Ok
             && case.problems.iter().all(|p| p.verdict == Verdict::Ok);
         if silent {
-            let draft = finding("no-gpu-code", Severity::Note, Verdict::Ok, words::nothing(case.evidence));
+            let draft = Finding::new("no-gpu-code", Severity::Note, Verdict::Ok, words::nothing(case.evidence));
             let help = "nothing to do, unless the image was meant to use a GPU".to_owned();
             add(&mut drafts, Some(case), String::new(), Finding { help: Some(help), ..draft }, false);
         }
@@ -76,7 +76,7 @@ fn told(problem: &Problem, evidence: &Evidence) -> (String, Finding) {
         Some(label) => format!("{label}: {}", problem.message),
         None => problem.message.clone(),
     };
-    let draft = finding(problem.rule, problem.verdict.severity(), problem.verdict, message);
+    let draft = Finding::new(problem.rule, problem.verdict.severity(), problem.verdict, message);
     let finding = Finding {
         confidence: problem.confidence,
         help: Some(problem.help.clone()),
@@ -100,7 +100,7 @@ fn components(case: &TargetCase<'_>, plan: &Plan, drafts: &mut BTreeMap<Key, Dra
         let severity = if idle { Severity::Note } else { gate(case, verdict.severity()) };
         let label = words::component(&case.evidence.components[component.index]);
         let reason = words::reason(case, component);
-        let mut draft = finding(rule, severity, verdict, reason);
+        let mut draft = Finding::new(rule, severity, verdict, reason);
         let name = &case.evidence.components[component.index].name;
         draft.component = Some(crate::model::escape(name.as_bytes()));
         draft.path = component.worst.map(|f| f.path.clone());
@@ -115,22 +115,6 @@ fn components(case: &TargetCase<'_>, plan: &Plan, drafts: &mut BTreeMap<Key, Dra
             draft.confidence = if verdict == Verdict::Warn { Confidence::Medium } else { Confidence::High };
         }
         add(drafts, Some(case), label, draft, true);
-    }
-}
-
-fn finding(rule: &'static str, severity: Severity, verdict: Verdict, message: String) -> Finding {
-    Finding {
-        rule: rule.to_owned(),
-        severity,
-        confidence: Confidence::High,
-        verdict,
-        targets: Vec::new(),
-        message,
-        help: None,
-        component: None,
-        path: None,
-        layer: None,
-        because: Vec::new(),
     }
 }
 
@@ -191,7 +175,7 @@ fn incomplete(images: &[Judged<'_>], cases: &[TargetCase<'_>]) -> Option<Finding
     let help = "mend or pull the image again; --allow-gaps judges what was read".to_owned();
     let mut targets: Vec<String> = cases.iter().map(|c| c.target.name.clone()).collect();
     targets.sort();
-    let draft = finding("scan-incomplete", Severity::Warning, Verdict::Unknown, message);
+    let draft = Finding::new("scan-incomplete", Severity::Warning, Verdict::Unknown, message);
     Some(Finding { help: Some(help), layer: first.layer, path: first.path.clone(), targets, ..draft })
 }
 

@@ -27,8 +27,8 @@ pub use rules::{RULES, Rule};
 pub use words::component as component_label;
 
 use crate::catalog::Catalog;
-use crate::config::{Date, Fleet};
-use crate::model::{Evidence, GapEffect, Severity, Verdict};
+use crate::config::{Date, Fleet, Waiver};
+use crate::model::{Evidence, Finding, GapEffect, Severity, Verdict};
 
 use crate::report::{ComponentReport, Report, Role, TargetReport};
 
@@ -69,9 +69,12 @@ pub fn judge(evidence: &[Evidence], fleet: &Fleet, catalog: &Catalog, options: &
     forward::tell_who_needs_it(&mut cases, catalog);
     let plan = crate::plan::plan(&cases, catalog);
     let findings = findings::all(&cases, &images, fleet, &plan, options.allow_gaps);
-    let (findings, waived) = waive::apply(findings, fleet, options.today);
+    // Rules of Dockerfiles have no say here.
+    let of_images = |w: &Waiver| rules::find(&w.rule).is_none_or(|r| r.needs.is_none());
+    let (findings, waived) = waive::apply(findings, fleet, options.today, &of_images);
     let mut report = report::build(&images, &cases, findings, plan, catalog, options.allow_gaps);
     report.waived = waived;
+    report.rules = rules::texts(report.findings.iter().chain(&report.waived));
     report
 }
 
@@ -112,11 +115,16 @@ pub fn exit_code(report: &Report, fail_on: FailOn, allow_gaps: bool) -> u8 {
             return 2;
         }
     }
+    exit_code_of(&report.findings, fail_on)
+}
+
+/// 0 or 1, by findings alone.
+pub fn exit_code_of(findings: &[Finding], fail_on: FailOn) -> u8 {
     let least = match fail_on {
         FailOn::Error => Severity::Error,
         FailOn::Warning => Severity::Warning,
         FailOn::Note => Severity::Note,
         FailOn::Never => return 0,
     };
-    u8::from(report.findings.iter().any(|f| f.severity >= least))
+    u8::from(findings.iter().any(|f| f.severity >= least))
 }

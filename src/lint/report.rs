@@ -75,6 +75,7 @@ pub fn build(
         plan: (!cases.is_empty()).then_some(plan),
         gaps,
         stats: StatsReport { counts: stats, seconds: None },
+        rules: Vec::new(),
     }
 }
 
@@ -99,7 +100,7 @@ fn unique<T, K: Ord>(mut rows: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
     rows
 }
 
-fn tool(catalog: &Catalog) -> Tool {
+pub(super) fn tool(catalog: &Catalog) -> Tool {
     Tool {
         name: env!("CARGO_PKG_NAME").to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -1,9 +1,11 @@
 //! The rules: static records, each with its page in `rules/lints`.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use super::dockerfile::{CHECKS, Needs};
-use crate::model::Severity;
+use crate::model::{Finding, Severity};
+use crate::report::RuleText;
 
 /// One rule.
 #[derive(Debug, Clone, Copy)]
@@ -109,6 +111,13 @@ const IMAGE_RULES: &[Rule] = &[
 /// The rule of an id.
 pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|r| r.id == id)
+}
+
+/// The rules that findings name, each once, by id.
+pub fn texts<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<RuleText> {
+    let ids: BTreeSet<&str> = findings.map(|f| f.rule.as_str()).collect();
+    let text = |r: &Rule| RuleText { id: r.id, severity: r.severity, summary: r.summary, page: r.page };
+    ids.into_iter().filter_map(find).map(text).collect()
 }
 
 #[cfg(test)]

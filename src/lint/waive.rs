@@ -2,11 +2,16 @@
 
 use crate::config::{Date, Fleet, Waiver};
 use crate::inventory::same_component;
-use crate::model::{Confidence, Finding, Severity, Verdict};
+use crate::model::{Accepted, AcceptedBy, Finding, ImagePath, Severity, Verdict};
 
 /// Splits findings into those that stand and those that a waiver covers. A waiver past its day covers nothing and
-/// is a finding; so is one that matches nothing.
-pub fn apply(findings: Vec<Finding>, fleet: &Fleet, today: Date) -> (Vec<Finding>, Vec<Finding>) {
+/// is a finding; so is one that matches nothing though it `concerns` what was judged.
+pub fn apply(
+    findings: Vec<Finding>,
+    fleet: &Fleet,
+    today: Date,
+    concerns: &dyn Fn(&Waiver) -> bool,
+) -> (Vec<Finding>, Vec<Finding>) {
     let mut kept = Vec::new();
     let mut waived = Vec::new();
     let mut used = vec![false; fleet.waivers.len()];
@@ -24,11 +29,9 @@ pub fn apply(findings: Vec<Finding>, fleet: &Fleet, today: Date) -> (Vec<Finding
                 .partition(|t| waiver.targets.is_empty() || waiver.targets.contains(t));
             let whole = left.is_empty();
             let mut part = Finding { targets: given, ..finding.clone() };
-            part.because.push(format!(
-                "waived until {}: {}",
-                waiver.expires,
-                crate::model::escape(waiver.reason.as_bytes())
-            ));
+            let reason = crate::model::escape(waiver.reason.as_bytes());
+            part.because.push(format!("waived until {}: {reason}", waiver.expires));
+            part.accepted = Some(Accepted { by: AcceptedBy::Waiver, line: waiver.line, reason });
             finding.targets = left;
             waived.push(part);
             if whole {
@@ -45,7 +48,7 @@ pub fn apply(findings: Vec<Finding>, fleet: &Fleet, today: Date) -> (Vec<Finding
         if used && waiver.expires < today {
             let message = format!("{place} ended on {}", waiver.expires);
             kept.push(about("waiver-expired", Severity::Error, message, "mend what it covered, or renew it"));
-        } else if !used {
+        } else if !used && concerns(waiver) {
             let message = format!("{place} matches no finding");
             kept.push(about("waiver-unmatched", Severity::Note, message, "remove it"));
         }
@@ -57,24 +60,18 @@ fn covers(waiver: &Waiver, finding: &Finding) -> bool {
     let component = |wanted: &String| finding.component.as_ref().is_some_and(|c| same_component(c, wanted));
     waiver.rule == finding.rule
         && waiver.component.as_ref().is_none_or(component)
-        && waiver.path.as_ref().is_none_or(|glob| finding.path.as_ref().is_some_and(|p| glob.matches(p)))
+        && waiver.path.as_ref().is_none_or(|glob| paths(finding).any(|p| glob.matches(&p)))
         && (waiver.targets.is_empty() || finding.targets.iter().any(|t| waiver.targets.contains(t)))
 }
 
+/// The path in the image, and the Dockerfile's.
+fn paths(finding: &Finding) -> impl Iterator<Item = ImagePath> {
+    let file = finding.dockerfile.as_ref().map(|d| ImagePath::new(&d.file));
+    finding.path.clone().into_iter().chain(file)
+}
+
 fn about(rule: &str, severity: Severity, message: String, help: &str) -> Finding {
-    Finding {
-        rule: rule.to_owned(),
-        severity,
-        confidence: Confidence::High,
-        verdict: Verdict::Ok,
-        targets: Vec::new(),
-        message,
-        help: Some(help.to_owned()),
-        component: None,
-        path: None,
-        layer: None,
-        because: Vec::new(),
-    }
+    Finding { help: Some(help.to_owned()), ..Finding::new(rule, severity, Verdict::Ok, message) }
 }
 
 #[cfg(test)]
@@ -107,23 +104,24 @@ mod tests {
     #[test]
     fn a_waiver_covers_what_it_names_until_its_day() {
         for waiver in ["", "component = \"flash-attn\"", "path = \"opt/legacy/**\"", "targets = [\"a\", \"b\"]"] {
-            let (kept, waived) = apply(vec![finding(&["a", "b"])], &fleet(waiver), day("2027-03-31"));
+            let (kept, waived) = apply(vec![finding(&["a", "b"])], &fleet(waiver), day("2027-03-31"), &|_| true);
             assert_eq!((kept.len(), rules(&waived)), (0, vec!["jit-at-start"]), "{waiver}");
         }
-        let (kept, waived) = apply(vec![finding(&["a"])], &fleet(""), day("2027-04-01"));
+        let (kept, waived) = apply(vec![finding(&["a"])], &fleet(""), day("2027-04-01"), &|_| true);
         assert_eq!((rules(&kept), waived.len()), (vec!["jit-at-start", "waiver-expired"], 0));
     }
 
     #[test]
     fn targets_that_are_not_named_stay() {
-        let (kept, waived) = apply(vec![finding(&["a", "b"])], &fleet("targets = [\"b\"]"), day("2026-12-01"));
+        let (kept, waived) =
+            apply(vec![finding(&["a", "b"])], &fleet("targets = [\"b\"]"), day("2026-12-01"), &|_| true);
         assert_eq!((&kept[0].targets[..], &waived[0].targets[..]), (&["a".to_owned()][..], &["b".to_owned()][..]));
     }
 
     #[test]
     fn a_waiver_that_matches_nothing_is_told() {
         for waiver in ["component = \"torch\"", "path = \"usr/**\"", "targets = [\"c\"]"] {
-            let (kept, _) = apply(vec![finding(&["a"])], &fleet(waiver), day("2026-12-01"));
+            let (kept, _) = apply(vec![finding(&["a"])], &fleet(waiver), day("2026-12-01"), &|_| true);
             assert_eq!(rules(&kept), ["jit-at-start", "waiver-unmatched"], "{waiver}");
         }
     }

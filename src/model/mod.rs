@@ -20,7 +20,9 @@ pub use digest::Digest;
 pub use evidence::{
     Component, ConfigFacts, Evidence, EvidenceFile, ImageFacts, LayerSummary, Manager, Package, Platform, Stats,
 };
-pub use finding::{Confidence, Finding, Severity, Verdict};
+pub use finding::{
+    Accepted, AcceptedBy, Confidence, EditReport, FilePlace, Finding, FixReport, Related, Severity, Verdict,
+};
 pub use gap::{Gap, GapEffect};
 pub use links::{Asked, AskedVersion, Exports, Import, fnv1a};
 pub use loads::{Law, Loads, Need, Outcome, Unmet, UnmetKind};

@@ -1,12 +1,18 @@
 //! Renders finished reports. A report renders; it never filters or decides, so every format tells the same set of
 //! (rule, target, place).
 
+pub mod github;
 pub mod inspect;
 pub mod json;
+pub mod lint;
+mod lint_table;
 pub mod model;
 mod paint;
 #[cfg(test)]
 mod sample;
+pub mod sarif;
+mod snippet;
+pub mod source;
 pub mod table;
 pub mod text;
 pub mod verify;
@@ -22,6 +28,10 @@ pub enum Format {
     /// For a person.
     Table,
     Json,
+    /// SARIF 2.1.0: code scanning.
+    Sarif,
+    /// Annotations of a GitHub Actions step.
+    Github,
 }
 
 /// How text is laid out. What is told does not depend on it, but for lists that `verbose` unfolds.
@@ -48,10 +58,19 @@ pub fn write(report: &Report, format: Format, style: &Style, out: &mut dyn Write
         Format::Table if report.image.is_none() => out.write_all(inspect::render(report, style).as_bytes()),
         Format::Table => out.write_all(table::render(report, style).as_bytes()),
         Format::Json => json::write_pretty(report, out),
+        Format::Sarif => out.write_all(&sarif::log(vec![sarif::of_image(report, style.exit, false)])?),
+        Format::Github => out.write_all(github_text(report).as_bytes()),
     }
 }
 
-/// Writes one report of several: JSON lines, or tables with a blank line between them.
+fn github_text(report: &Report) -> String {
+    let image = report.image.as_ref();
+    let aside = image.map_or(String::new(), |i| format!("{}: {}", text::clean(&i.reference), i.verdict));
+    github::render(&report.findings, "", &aside)
+}
+
+/// Writes one report of several: JSON lines, or tables with a blank line between them. SARIF is one log however many
+/// there are; see [`sarif::log`].
 pub fn write_next(
     report: &Report,
     first: bool,
@@ -61,6 +80,7 @@ pub fn write_next(
 ) -> io::Result<()> {
     match format {
         Format::Json => json::write_line(report, out),
+        Format::Sarif | Format::Github => write(report, format, style, out),
         Format::Table => {
             if !first {
                 out.write_all(b"\n")?;

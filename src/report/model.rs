@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::model::{
     Capability, Container, CudaVersion, Digest, FileKind, Finding, Form, Gap, ImagePath, LayerSummary, Package,
-    Packing, Platform, PtxIsa, SmArch, Stats, ToolKind, Toolkit, Verdict, Virtualisation,
+    Packing, Platform, PtxIsa, Severity, SmArch, Stats, ToolKind, Toolkit, Verdict, Virtualisation,
 };
 
 /// The whole report of one image, or (image and targets absent) of single files.
@@ -35,6 +35,20 @@ pub struct Report {
     pub plan: Option<Plan>,
     pub gaps: Vec<Gap>,
     pub stats: StatsReport,
+    /// The rules that findings name.
+    #[serde(skip)]
+    pub rules: Vec<RuleText>,
+}
+
+/// What formats tell of a rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RuleText {
+    pub id: &'static str,
+    /// At its worst.
+    pub severity: Severity,
+    pub summary: &'static str,
+    /// Markdown.
+    pub page: &'static str,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -91,6 +91,10 @@ impl<'a> Page<'a> {
         self.style.verbose
     }
 
+    pub fn colour(&self) -> bool {
+        self.style.colour
+    }
+
     pub fn exit(&self) -> Option<u8> {
         self.style.exit
     }
@@ -133,6 +137,14 @@ impl<'a> Page<'a> {
             row.push(span(ink, line));
             self.line(&row);
             row = vec![span(Ink::Plain, " ".repeat(hang))];
+        }
+    }
+
+    /// Lines that were laid out elsewhere.
+    pub fn block(&mut self, text: &str) {
+        for line in text.lines() {
+            self.text.push_str(line.trim_end());
+            self.text.push('\n');
         }
     }
 

@@ -55,6 +55,7 @@ fn base() -> Report {
         plan: None,
         gaps: Vec::new(),
         stats: StatsReport { counts: Stats { bytes_read: 7_000_000_000, files: 41_234, elfs: 612 }, seconds: None },
+        rules: Vec::new(),
     }
 }
 
@@ -142,17 +143,8 @@ fn target(name: &str, gpu: &str, arch: &str, driver: Option<&str>, verdict: Verd
 
 fn finding(rule: &str, verdict: Verdict, targets: &[&str], message: &str) -> Finding {
     Finding {
-        rule: rule.into(),
-        severity: verdict.severity(),
-        confidence: Confidence::High,
-        verdict,
         targets: targets.iter().map(|t| (*t).to_owned()).collect(),
-        message: message.into(),
-        help: None,
-        component: None,
-        path: None,
-        layer: None,
-        because: Vec::new(),
+        ..Finding::new(rule, verdict.severity(), verdict, message)
     }
 }
 

@@ -10,6 +10,7 @@ mod targets;
 #[cfg(test)]
 pub(super) mod tests;
 
+pub(super) use findings::tally;
 pub(super) use tail::gaps as gap_section;
 
 use super::paint::{Ink, Page, span};

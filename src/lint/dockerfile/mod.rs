@@ -9,12 +9,17 @@ mod archs;
 mod ask;
 mod base;
 mod copies;
+pub mod config;
 mod driver;
 mod environment;
 mod found;
+mod ignore;
+pub mod image;
 #[cfg(test)]
 mod lab;
 mod layers;
+mod own;
+mod report;
 mod reproducible;
 mod system;
 mod wheels;
@@ -25,6 +30,7 @@ use std::sync::LazyLock;
 pub use ask::Set;
 pub use found::{Fix, Found};
 pub use layers::instructions as instructions_of_layers;
+pub use report::{FileReport, Levels, file, join, levels};
 
 use crate::catalog::Catalog;
 use crate::dockerfile::commands::Asks;
@@ -66,6 +72,8 @@ pub struct Check {
     pub needs: Needs,
     /// Whether it speaks without being asked for (`[rules]` of imagelint.toml, `--rule`).
     pub on: bool,
+    /// Whether an image's config alone can answer it too.
+    pub config: bool,
     pub summary: &'static str,
     /// Markdown: what, why, example, fix, limits.
     pub page: &'static str,
@@ -74,8 +82,12 @@ pub struct Check {
 
 /// A rule whose function is `MODULE::check` and whose page is `rules/lints/ID.md`.
 macro_rules! check {
+    ($module:ident, $id:literal, $severity:ident, $needs:ident, $on:literal, config, $summary:literal) => {
+        Check { config: true, ..check!($module, $id, $severity, $needs, $on, $summary) }
+    };
     ($module:ident, $id:literal, $severity:ident, $needs:ident, $on:literal, $summary:literal) => {
         Check {
+            config: false,
             id: $id,
             severity: Severity::$severity,
             needs: Needs::$needs,
@@ -96,6 +108,7 @@ pub static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
         base::CHECKS,
         driver::CHECKS,
         environment::CHECKS,
+        own::CHECKS,
         reproducible::CHECKS,
         system::CHECKS,
         wheels::CHECKS,

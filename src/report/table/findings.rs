@@ -9,7 +9,7 @@ use crate::model::{Confidence, Finding, Severity};
 const FOLDED: usize = 2;
 
 /// `2 errors, 1 warning, 3 notes`.
-pub(super) fn tally(findings: &[Finding]) -> String {
+pub(in crate::report) fn tally(findings: &[Finding]) -> String {
     let of = |severity: Severity| findings.iter().filter(|f| f.severity == severity).count();
     let kinds = [
         (of(Severity::Error), "error", "errors"),

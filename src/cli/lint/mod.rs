@@ -1,0 +1,160 @@
+//! `imagelint lint [PATH]…`.
+
+mod context;
+mod discover;
+mod engine;
+mod fix;
+
+use rayon::prelude::*;
+
+use self::discover::Named;
+use self::engine::{Engine, Linted};
+use super::UNANSWERED;
+use super::args::{LintArgs, RuleLevel};
+use super::error::CliError;
+use super::fleet;
+use super::output::{Screen, write_file};
+use super::scan::render;
+use crate::catalog::{Catalog, names};
+use crate::config::{Date, Fleet};
+use crate::lint::dockerfile::{Levels, Loudness};
+use crate::lint::{self, RULES, dockerfile};
+use crate::report::lint::LintReport;
+
+/// Bytes of a Dockerfile that are read.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Rounds of fixing, each of which may let another rule see more.
+const ROUNDS: usize = 10;
+
+pub fn run(args: &LintArgs, screen: &Screen) -> Result<u8, CliError> {
+    let catalog = Catalog::embedded();
+    let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
+    let levels = levels(args, &fleet)?;
+    let (files, mut errors) = discover::find(&args.paths, args.no_ignore);
+    if args.fix && files.iter().any(|f| f.path.is_none()) {
+        return Err(CliError::FixOfStandardInput);
+    }
+    let engine = Engine::new(args, &fleet, &levels, catalog)?;
+    let all = in_parallel(args.jobs, &files, |file| engine.lint(file));
+    let mut linted = Vec::new();
+    for result in all {
+        match result {
+            Ok(one) => linted.push(one),
+            Err(error) => errors.push(error),
+        }
+    }
+    for error in &errors {
+        screen.error(error);
+    }
+    for note in linted.iter().flat_map(|l| &l.notes) {
+        if screen.verbose() > 0 {
+            screen.notice(note);
+        }
+    }
+    if linted.is_empty() {
+        return Ok(UNANSWERED);
+    }
+    let mut patches = Vec::new();
+    for one in &mut linted {
+        finish(one, &engine, args, screen, &mut patches)?;
+    }
+    let reports = linted.into_iter().map(|l| l.report).collect();
+    let mut report = dockerfile::join(reports, &fleet, catalog, &levels, Date::today());
+    report.base = base();
+    let status =
+        if errors.is_empty() { lint::exit_code_of(&report.findings, args.fail_on.into()) } else { UNANSWERED };
+    if args.diff {
+        screen.print(&patches)?;
+    } else {
+        let mut out = Vec::new();
+        render(report.write(args.format, &screen.style(Some(status)), &mut out))?;
+        screen.print(&out)?;
+    }
+    for output in &args.outputs {
+        let mut out = Vec::new();
+        render(report.write(output.format, &screen.file_style(Some(status)), &mut out))?;
+        write_file(&output.file, &out)?;
+    }
+    Ok(status)
+}
+
+/// The results in the files' order, however many threads there are.
+fn in_parallel<T: Send>(jobs: usize, files: &[Named], lint: impl Fn(&Named) -> T + Sync) -> Vec<T> {
+    let all = || files.par_iter().map(&lint).collect();
+    match rayon::ThreadPoolBuilder::new().num_threads(jobs).build() {
+        Ok(pool) => pool.install(all),
+        Err(_) => files.iter().map(&lint).collect(),
+    }
+}
+
+/// What the fleet file and then the command line ask of rules.
+fn levels(args: &LintArgs, fleet: &Fleet) -> Result<Levels, CliError> {
+    let mut levels = dockerfile::levels(fleet);
+    for flag in &args.rules {
+        let Some(rule) = RULES.iter().find(|r| r.id == flag.rule) else {
+            let near = names::nearest(&flag.rule, RULES.iter().map(|r| r.id), 1).first().copied();
+            return Err(CliError::NoRuleToSet(flag.rule.clone(), near));
+        };
+        if rule.needs.is_none() {
+            return Err(CliError::RuleOfImages(flag.rule.clone()));
+        }
+        let loudness = match flag.level {
+            RuleLevel::Off => Loudness::Off,
+            RuleLevel::On => Loudness::On,
+            RuleLevel::At(severity) => Loudness::At(severity),
+        };
+        levels.insert(flag.rule.clone(), loudness);
+    }
+    Ok(levels)
+}
+
+/// Applies what may be applied, or adds what would change to the patch.
+fn finish(
+    one: &mut Linted,
+    engine: &Engine<'_>,
+    args: &LintArgs,
+    screen: &Screen,
+    patches: &mut Vec<u8>,
+) -> Result<(), CliError> {
+    if args.diff {
+        let (new, _) = fix::apply(&one.bytes, &one.report.source, &engine.standing(&one.report), |_| true);
+        patches.extend(fix::patch(&one.report.file, &one.bytes, &new));
+        return Ok(());
+    }
+    let Some(path) = one.path.clone().filter(|_| args.fix) else { return Ok(()) };
+    let mut fixed = 0;
+    let before = one.bytes.clone();
+    for _ in 0..ROUNDS {
+        let standing = engine.standing(&one.report);
+        let safe = |f: &crate::model::Finding| f.fix.as_ref().is_some_and(|f| f.safe);
+        let (new, count) = fix::apply(&one.bytes, &one.report.source, &standing, safe);
+        if count == 0 || new == one.bytes {
+            break;
+        }
+        fixed += count;
+        *one = engine.judge(Some(&path), &one.report.file, new);
+    }
+    if one.bytes != before {
+        write_file(&path, &one.bytes)?;
+        let fixes = crate::report::text::count(fixed, "fix", "fixes");
+        screen.notice(&format!("{}: {fixes} applied", one.report.file));
+    }
+    Ok(())
+}
+
+/// The way from the repository's root to the working directory: code scanning and annotations count from there.
+fn base() -> String {
+    let Some(here) = std::env::current_dir().ok() else { return String::new() };
+    let root = here.ancestors().find(|d| d.join(".git").exists());
+    let way = root
+        .and_then(|root| here.strip_prefix(root).ok())
+        .map(|way| crate::model::escape(way.as_os_str().as_encoded_bytes()));
+    way.filter(|way| !way.is_empty()).map_or(String::new(), |way| format!("{way}/"))
+}
+
+/// The findings of a Dockerfile beside those of its image.
+pub fn of_image(path: &std::path::Path, fleet: &Fleet, catalog: &Catalog) -> Result<LintReport, CliError> {
+    let _ = (path, fleet, catalog);
+    Err(CliError::NotYet("scan --dockerfile".to_owned()))
+}

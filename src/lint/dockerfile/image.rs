@@ -1,0 +1,53 @@
+//! A Dockerfile beside the scanned image that was built from it: what was found in a layer points at the line that
+//! made the layer, and what was measured wins over what the file lets expect.
+
+use std::collections::BTreeMap;
+
+use super::report::Teller;
+use super::{CHECKS, FileReport, Lint, Needs, instructions_of_layers};
+use crate::dockerfile::reading::Reading;
+use crate::model::{Evidence, Finding, Verdict};
+use crate::report::Report;
+
+/// Joins what the rules found in the Dockerfile into the image's report.
+pub fn join(report: &mut Report, evidence: &[Evidence], lint: &Lint<'_>, mut file: FileReport) {
+    let made = makers(evidence, lint.reading);
+    let teller = Teller { name: &file.file, document: &lint.reading.document };
+    for finding in report.findings.iter_mut().chain(&mut report.waived) {
+        let layer = finding.layer.as_ref().map(ToString::to_string);
+        let maker = layer.and_then(|l| made.get(&l)).and_then(|at| lint.reading.instruction(*at));
+        if let Some(instruction) = maker.filter(|_| finding.dockerfile.is_none()) {
+            finding.dockerfile = Some(teller.place(instruction.span));
+        }
+    }
+    let runs: Vec<String> =
+        report.targets.iter().flatten().filter(|t| t.verdict == Verdict::Ok).map(|t| t.name.clone()).collect();
+    file.findings.retain_mut(|finding| stands(finding, &runs));
+    report.findings.extend(file.findings);
+    report.waived.extend(file.ignored);
+}
+
+/// What only a prediction for targets says is not said of those that the image was measured to run on.
+fn stands(finding: &mut Finding, runs: &[String]) -> bool {
+    let predicts = |needs: Needs| matches!(needs, Needs::Target | Needs::Driver);
+    let predicted = CHECKS.iter().any(|c| c.id == finding.rule && predicts(c.needs));
+    if !predicted || finding.targets.is_empty() {
+        return true;
+    }
+    finding.targets.retain(|t| !runs.contains(t));
+    !finding.targets.is_empty()
+}
+
+/// The instruction that made each layer, by the layer's digest.
+fn makers(evidence: &[Evidence], reading: &Reading) -> BTreeMap<String, usize> {
+    let mut out = BTreeMap::new();
+    for image in evidence.iter().map(|e| &e.image) {
+        let steps: Vec<Option<String>> = image.layers.iter().map(|l| l.created_by.clone()).collect();
+        for (layer, instruction) in image.layers.iter().zip(instructions_of_layers(reading, &steps)) {
+            if let (Some(digest), Some(instruction)) = (&layer.digest, instruction) {
+                out.insert(digest.to_string(), instruction);
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,71 @@
+//! What `imagelint lint` has to say of Dockerfiles: what `--format json` prints, and what every other format renders.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::text::count;
+use super::{Format, RuleText, Style, Tool, github, lint_table, sarif};
+use crate::model::Finding;
+
+/// The whole report of a run over Dockerfiles.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct LintReport {
+    /// Version of this schema: 1.
+    pub schema: u32,
+    pub tool: Tool,
+    /// In the order of file, place and rule; last those of no place.
+    pub findings: Vec<Finding>,
+    /// Findings that a comment in the file or a waiver covers.
+    pub waived: Vec<Finding>,
+    pub gaps: Vec<LintGap>,
+    /// The text of each file, by its name.
+    #[serde(skip)]
+    pub sources: BTreeMap<String, Arc<str>>,
+    /// What goes before names of files where they are read from the repository's root: empty, or `docker/`.
+    #[serde(skip)]
+    pub base: String,
+    /// The rules that findings name.
+    #[serde(skip)]
+    pub rules: Vec<RuleText>,
+}
+
+/// What of a file was not understood, or could not be looked up.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct LintGap {
+    pub path: String,
+    /// From 1.
+    pub line: usize,
+    /// In bytes.
+    pub offset: usize,
+    pub why: String,
+}
+
+impl LintReport {
+    pub fn write(&self, format: Format, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+        match format {
+            Format::Table => out.write_all(lint_table::render(self, style).as_bytes()),
+            Format::Json => {
+                serde_json::to_writer_pretty(&mut *out, self)?;
+                out.write_all(b"\n")
+            }
+            Format::Sarif => out.write_all(&sarif::log(vec![sarif::of_files(self, style.exit)])?),
+            Format::Github => out.write_all(github::render(&self.findings, &self.base, &self.aside()).as_bytes()),
+        }
+    }
+
+    /// What a tally of findings leaves out.
+    fn aside(&self) -> String {
+        let mut parts = Vec::new();
+        if !self.waived.is_empty() {
+            parts.push(format!("{} ignored or waived", self.waived.len()));
+        }
+        if !self.gaps.is_empty() {
+            parts.push(count(self.gaps.len(), "gap", "gaps"));
+        }
+        parts.join("; ")
+    }
+}
