@@ -8,8 +8,9 @@ mod amd;
 mod archs;
 mod ask;
 mod base;
-mod copies;
+
 pub mod config;
+mod copies;
 mod driver;
 mod environment;
 mod found;

@@ -21,7 +21,15 @@ use crate::model::Severity;
 pub const CHECKS: &[Check] = &[
     check!(capability_missing, "capability-missing", Warning, File, true, "the driver's libraries are left out"),
     check!(compat_forced, "compat-forced", Warning, Driver, true, "a forward-compat libcuda before the host's"),
-    check!(driver_capabilities_all, "driver-capabilities-all", Note, File, true, "all of the driver's libraries"),
+    check!(
+        driver_capabilities_all,
+        "driver-capabilities-all",
+        Note,
+        File,
+        true,
+        config,
+        "all of the driver's libraries"
+    ),
     check!(ld_path_overwrite, "ld-path-overwrite", Warning, File, true, "the base's LD_LIBRARY_PATH is lost"),
     check!(
         nvidia_env_lost_in_last_stage,
@@ -47,7 +55,15 @@ pub const CHECKS: &[Check] = &[
         true,
         "NVIDIA_REQUIRE_CUDA asks for another CUDA than the image's"
     ),
-    check!(require_disabled, "require-disabled", Warning, File, true, "the check of the driver is switched off"),
+    check!(
+        require_disabled,
+        "require-disabled",
+        Warning,
+        File,
+        true,
+        config,
+        "the check of the driver is switched off"
+    ),
     check!(
         stubs_on_runtime_path,
         "stubs-on-runtime-path",
