@@ -10,7 +10,9 @@ mod archs;
 mod ask;
 mod base;
 mod builds;
+
 pub mod config;
+mod copies;
 mod driver;
 mod environment;
 mod found;
