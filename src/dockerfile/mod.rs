@@ -6,6 +6,7 @@
 pub mod commands;
 pub mod edit;
 pub mod expand;
+pub mod inputs;
 pub mod parse;
 mod read;
 pub mod reading;
