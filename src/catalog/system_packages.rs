@@ -39,6 +39,10 @@ pub enum SystemKind {
     RocmKernelModule,
     /// Level Zero, OpenCL and the rest of Intel's GPU runtime.
     IntelRuntime,
+    /// What starts containers: an image with one is a host of its own.
+    ContainerEngine,
+    /// What kernel modules are built with.
+    KernelHeaders,
 }
 
 /// What is known of a package by name and version.

@@ -2,14 +2,14 @@
 
 use crate::catalog::bases::Base;
 use crate::catalog::system_packages;
-use crate::dockerfile::commands::{self, SystemTool};
+use crate::dockerfile::commands;
 use crate::dockerfile::reading;
 use crate::dockerfile::shell::{Command, When};
 use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::{Body, Keyword, Pair};
 use crate::dockerfile::value::{Origin, Scope, Trail, Value, Variable};
 
-use super::Lint;
+use super::{Found, Lint};
 use crate::model::Severity;
 
 /// One `NAME=value` of an ENV or ARG instruction.
@@ -172,9 +172,8 @@ pub fn origin_span(origin: Origin) -> Option<Span> {
 /// A package asked of the distribution's installer, with what the catalog knows of it.
 pub struct Package<'a> {
     pub asked: &'a commands::SystemPackage,
-    pub tool: SystemTool,
-    /// Others that the same command asks for.
-    pub beside: usize,
+    /// The command's whole list.
+    pub install: &'a commands::SystemInstall,
     pub command: &'a Command,
     pub stage: usize,
     pub in_image: bool,
@@ -194,11 +193,9 @@ impl Lint<'_> {
             }
             for asked in install.packages.iter().filter(|p| !p.unsure) {
                 let known = self.catalog.system_packages().classify(&asked.name, asked.version.as_deref());
-                let beside = install.packages.len() - 1;
                 out.extend(known.map(|known| Package {
                     asked,
-                    tool: install.tool,
-                    beside,
+                    install,
                     command,
                     stage: at,
                     in_image: stage.in_image,
@@ -224,6 +221,17 @@ impl Lint<'_> {
             c.when != When::Start
                 && chain.iter().filter_map(|s| stages.get(*s)).any(|s| s.instructions.contains(&c.instruction))
         })
+    }
+}
+
+impl Package<'_> {
+    /// A finding at the package's name: one level lower where the command runs only perhaps, or could not be parsed;
+    /// at most a warning where its row is no more than remembered.
+    pub fn found(&self, severity: Severity, message: String) -> Found {
+        let sure = self.command.when == When::Build && !self.command.guessed;
+        let severity = if sure { severity } else { lower(severity) };
+        let severity = if self.known.sure { severity } else { severity.min(Severity::Warning) };
+        Found { severity, ..Found::note(self.asked.span, message) }.because(self.known.because.clone())
     }
 }
 
