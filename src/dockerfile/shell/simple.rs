@@ -153,8 +153,8 @@ impl Walk<'_> {
         }
         self.builtin(&command);
         if more {
-            let unknown = Arg { text: Text::default(), partly: Some(super::HOLE.to_owned()), span: command.span };
-            command.args.push(unknown);
+            let span = Span::new(command.span.end, command.span.end);
+            command.args.push(Arg { text: Text::default(), partly: Some(super::HOLE.to_owned()), span });
         }
         self.note(&command, &front);
     }
