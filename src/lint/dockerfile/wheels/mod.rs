@@ -99,6 +99,7 @@ pub const CHECKS: &[Check] = &[
     ),
 ];
 
+pub use packages::{brought_by_pip, installed, system_cudnn};
 pub use targets::labels;
 pub use toolkit::{name as base_name, of_base};
 pub use torch::kept as torches;
