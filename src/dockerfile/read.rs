@@ -250,3 +250,6 @@ impl<'a> Reader<'a> {
         self.notes.unparsed.extend(parsed.unparsed);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -24,6 +24,7 @@ const MOST_ARGS: usize = 100_000;
 const MOST_ENTRIES: usize = 10_000;
 
 /// The targets of a bake file; a matrix gives one for each of its combinations. Variables have their defaults.
+/// Targets that no group has and that others inherit are not builds.
 pub fn bake(text: &str) -> Result<Vec<BuildInput>, InputError> {
     check_size(text)?;
     if text.bytes().filter(|b| matches!(b, b'=' | b':')).count() > MOST_ENTRIES {
@@ -43,10 +44,27 @@ pub fn bake(text: &str) -> Result<Vec<BuildInput>, InputError> {
         }
         concrete.extend(combinations(name, attributes, &variables, &work));
     }
-    let mut resolver = Resolver { targets: &concrete, variables: &variables, work: &work, done: BTreeMap::new() };
+    let none = BTreeMap::new();
+    let mut listed = BTreeSet::from(["default".to_owned()]);
+    for group in &file.groups {
+        listed.extend(texts(eval::eval(group, Variables { file: &variables, own: &none, work: &work })));
+    }
+    let mut resolver = Resolver {
+        targets: &concrete,
+        variables: &variables,
+        work: &work,
+        done: BTreeMap::new(),
+        inherited: BTreeSet::new(),
+    };
+    for target in &concrete {
+        resolver.resolve(&target.name, &mut Vec::new());
+    }
     let mut inputs = Vec::new();
     let mut args = 0;
     for target in &concrete {
+        if resolver.inherited.contains(&target.name) && !listed.contains(&target.name) {
+            continue;
+        }
         let Some(input) = resolver.resolve(&target.name, &mut Vec::new()) else { continue };
         args += input.args.len();
         if args > MOST_ARGS {
@@ -65,6 +83,8 @@ struct File {
     /// With their defaults.
     variables: Vec<(String, Expression)>,
     targets: Vec<(String, Attributes)>,
+    /// What groups list.
+    groups: Vec<Expression>,
 }
 
 fn from_hcl(text: &str) -> Result<File, InputError> {
@@ -83,6 +103,7 @@ fn from_hcl(text: &str) -> Result<File, InputError> {
         match block.identifier() {
             "variable" => file.variables.extend(attributes.remove("default").map(|value| (name, value))),
             "target" => add(&mut file.targets, name, attributes),
+            "group" => file.groups.extend(attributes.remove("targets")),
             _ => {}
         }
     }
@@ -101,6 +122,9 @@ fn from_json(text: &str) -> Result<File, InputError> {
         let attributes = target.as_object().into_iter().flatten();
         let attributes = attributes.map(|(key, value)| (key.clone(), expression(value))).collect();
         add(&mut file.targets, name.clone(), attributes);
+    }
+    for (_, group) in items("group") {
+        file.groups.extend(group.get("targets").map(expression));
     }
     Ok(file)
 }
@@ -218,6 +242,16 @@ struct Resolver<'a> {
     variables: &'a BTreeMap<String, Hcl>,
     work: &'a Work,
     done: BTreeMap<String, BuildInput>,
+    /// What others inherit.
+    inherited: BTreeSet<String>,
+}
+
+/// The texts of a list.
+fn texts(list: Option<Hcl>) -> Vec<String> {
+    match list {
+        Some(Hcl::Array(items)) => items.iter().filter_map(eval::text).collect(),
+        _ => Vec::new(),
+    }
 }
 
 impl Resolver<'_> {
@@ -235,20 +269,23 @@ impl Resolver<'_> {
         let variables = Variables { file: self.variables, own: &target.own, work: self.work };
         let get = |key: &str| target.attributes.get(key).and_then(|e| eval::eval(e, variables));
         let mut input = BuildInput::default();
-        let mut parents = BTreeSet::new();
         path.push(name.to_owned());
-        if let Some(Hcl::Array(inherits)) = get("inherits") {
-            for parent in inherits.iter().filter_map(eval::text) {
-                if !parents.insert(parent.clone()) {
-                    continue;
-                }
-                let Some(parent) = self.resolve(&parent, path) else { continue };
-                input.dockerfile = parent.dockerfile.or(input.dockerfile);
-                input.context = parent.context.or(input.context);
-                input.target = parent.target.or(input.target);
-                for (name, value) in parent.args {
-                    put(&mut input.args, name, value);
-                }
+        let mut parents = BTreeSet::new();
+        for parent in texts(get("inherits")) {
+            if !parents.insert(parent.clone()) {
+                continue;
+            }
+            let Some(resolved) = self.resolve(&parent, path) else { continue };
+            self.inherited.insert(parent);
+            input.dockerfile = resolved.dockerfile.or(input.dockerfile);
+            input.context = resolved.context.or(input.context);
+            input.target = resolved.target.or(input.target);
+            input.unplaced |= resolved.unplaced;
+            if !resolved.platforms.is_empty() {
+                input.platforms = resolved.platforms;
+            }
+            for (name, value) in resolved.args {
+                put(&mut input.args, name, value);
             }
         }
         path.pop();
@@ -257,6 +294,12 @@ impl Resolver<'_> {
         input.dockerfile = text("dockerfile").or(input.dockerfile);
         input.context = text("context").or(input.context);
         input.target = text("target").or(input.target);
+        if target.attributes.contains_key("platforms") {
+            input.platforms = texts(get("platforms"));
+        }
+        let unknown = |key: &str| target.attributes.contains_key(key) && text(key).is_none();
+        input.unplaced |=
+            target.attributes.contains_key("dockerfile-inline") || unknown("dockerfile") || unknown("context");
         if let Some(Expression::Object(args)) = target.attributes.get("args") {
             for (key, expression) in args.iter() {
                 let Some(key) = eval::key(key, variables) else { continue };
@@ -273,160 +316,4 @@ impl Resolver<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::super::value::Value;
-    use super::*;
-
-    fn arg(inputs: &[BuildInput], target: &str, name: &str) -> Option<Value> {
-        let input = inputs.iter().find(|i| i.service_or_target == target).unwrap();
-        input.args.iter().find(|(n, _)| n == name).map(|(_, value)| value.clone())
-    }
-
-    fn known(text: &str) -> Option<Value> {
-        Some(Value::Known(text.to_owned()))
-    }
-
-    const FILE: &str = r#"
-        variable "CUDA" { default = "12.4" }
-        variable "TAG" { default = "cu${CUDA}-${PY}" }
-        variable "TOKEN" {}
-        PY = "3.12"
-        group "default" { targets = ["train"] }
-        target "base" {
-          context = "docker"
-          args = { CUDA_VERSION = CUDA, JOBS = 8, OLD = "x" }
-        }
-        target "train" {
-          inherits = ["base", "nobody"]
-          dockerfile = "train.Dockerfile"
-          target = "final"
-          args = {
-            TAG = TAG
-            JOBS = 4
-            OLD = null
-            TOKEN = TOKEN
-            WHEN = timestamp()
-            FLAVOUR = TOKEN == "" ? "a" : "b"
-            NEW = CUDA == "12.4" ? "yes" : "no"
-            "QUOTED" = <<EOT
-text
-EOT
-          }
-        }
-    "#;
-
-    #[test]
-    fn arguments_variables_and_inheritance() {
-        let inputs = bake(FILE).unwrap();
-        assert_eq!(inputs.len(), 2);
-        assert_eq!(arg(&inputs, "base", "CUDA_VERSION"), known("12.4"));
-        assert_eq!(arg(&inputs, "base", "JOBS"), known("8"));
-        assert_eq!(arg(&inputs, "train", "CUDA_VERSION"), known("12.4"));
-        assert_eq!(arg(&inputs, "train", "JOBS"), known("4"));
-        assert_eq!(arg(&inputs, "train", "TAG"), known("cu12.4-3.12"));
-        assert_eq!(arg(&inputs, "train", "OLD"), None);
-        assert_eq!(arg(&inputs, "train", "TOKEN"), Some(Value::Unknown));
-        assert_eq!(arg(&inputs, "train", "WHEN"), Some(Value::Unknown));
-        assert_eq!(arg(&inputs, "train", "FLAVOUR"), Some(Value::OneOf(vec!["a".into(), "b".into()])));
-        assert_eq!(arg(&inputs, "train", "NEW"), known("yes"));
-        assert_eq!(arg(&inputs, "train", "QUOTED"), known("text\n"));
-        let train = &inputs[1];
-        assert_eq!(train.context.as_deref(), Some("docker"));
-        assert_eq!(train.dockerfile.as_deref(), Some("train.Dockerfile"));
-        assert_eq!(train.target.as_deref(), Some("final"));
-    }
-
-    #[test]
-    fn a_matrix_gives_a_target_for_each_combination() {
-        let inputs = bake(
-            r#"target "x" {
-                 name = "x-${replace}-${item.py}"
-                 matrix = { replace = ["a", "b"], item = [{ py = "310", torch = "2.5" }, { py = "312", torch = "2.6" }] }
-                 args = { PY = item.py, TORCH = "${item.torch}+${replace}", SECOND = [1, 2][1] }
-               }
-               target "y" { inherits = ["x-a-312"] }"#,
-        )
-        .unwrap();
-        assert_eq!(inputs.len(), 5);
-        assert_eq!(arg(&inputs, "x-b-310", "TORCH"), known("2.5+b"));
-        assert_eq!(arg(&inputs, "y", "TORCH"), known("2.6+a"));
-        assert_eq!(arg(&inputs, "y", "SECOND"), known("2"));
-        let merged = super::super::merge(&inputs[..4]);
-        assert_eq!(merged[0], ("PY".to_owned(), Value::OneOf(vec!["310".into(), "312".into()])));
-    }
-
-    #[test]
-    fn json_is_the_same() {
-        let inputs = bake(
-            r#"{"variable": {"CUDA": {"default": "12.4"}},
-                "target": {"t": {"context": ".", "args": {"A": "v${CUDA}", "B": 2, "C": null, "D": "$x"}}}}"#,
-        )
-        .unwrap();
-        assert_eq!(arg(&inputs, "t", "A"), known("v12.4"));
-        assert_eq!(arg(&inputs, "t", "B"), known("2"));
-        assert_eq!(arg(&inputs, "t", "C"), None);
-        assert_eq!(arg(&inputs, "t", "D"), known("$x"));
-    }
-
-    #[test]
-    fn errors_have_a_line() {
-        let error = bake("target \"a\" {\n  args = {\n").unwrap_err();
-        assert!(error.line.is_some_and(|line| line >= 2), "{error:?}");
-        assert!(!error.what.contains('\n'), "{error:?}");
-        assert_eq!(bake("{\n\n,").unwrap_err().line, Some(3));
-        assert!(bake("").unwrap().is_empty());
-    }
-
-    #[test]
-    fn circles_of_inheritance_end() {
-        let inputs = bake(
-            r#"target "a" {
-                 inherits = ["b"]
-                 args = { A = 1 }
-               }
-               target "b" {
-                 inherits = ["a"]
-                 args = { B = 1 }
-               }"#,
-        )
-        .unwrap();
-        assert_eq!(inputs.len(), 2);
-        assert_eq!(arg(&inputs, "a", "B"), known("1"));
-    }
-
-    #[test]
-    fn hostile_files_are_bounded() {
-        let start = std::time::Instant::now();
-        for (open, close) in
-            [("(", ")"), ("[", "]"), ("{a=", "}"), ("\"${", "}\""), ("!", ""), ("-", ""), ("f(", ")")]
-        {
-            for depth in [60, 100_000] {
-                let text = format!("x = {}1{}", open.repeat(depth), close.repeat(depth));
-                let _ = bake(&text);
-            }
-        }
-        let _ = bake(&format!("x = {}1", "1 + ".repeat(100_000)));
-        let _ = bake(&format!("x = {}1", "1 ? 1 : ".repeat(100_000)));
-        let _ = bake(&format!("x = a{}", ".a".repeat(100_000)));
-        let _ = bake(&"a {".repeat(100_000));
-        let _ = bake(&format!("{}1{}", "{\"a\":".repeat(100_000), "}".repeat(100_000)));
-        // Each twice the one before; each holding the one before.
-        for body in ["\"${vLAST}${vLAST}\"", "[vLAST, vLAST]", "[vLAST]"] {
-            let mut text = String::from("v0 = \"x\"\n");
-            for level in 1..2000 {
-                text.push_str(&format!("v{level} = {}\n", body.replace("LAST", &(level - 1).to_string())));
-            }
-            text.push_str("target \"t\" { args = { A = v1999 } }");
-            assert_eq!(arg(&bake(&text).unwrap(), "t", "A"), Some(Value::Unknown));
-        }
-        let axes: Vec<String> = (0..40).map(|n| format!("a{n} = [1, 2, 3]")).collect();
-        let wide = format!("target \"t\" {{\n matrix = {{ {} }}\n args = {{ A = a1 }}\n}}", axes.join(", "));
-        assert_eq!(arg(&bake(&wide).unwrap(), "t", "A"), Some(Value::Unknown));
-        let many: String = (0..100_000).map(|n| format!("target \"t{n}\" {{}}\n")).collect();
-        assert!(bake(&many).is_err());
-        let args = |n: usize| (0..n).map(|n| format!("a{n} = 1\n")).collect::<String>();
-        assert!(bake(&format!("target \"t\" {{\nargs = {{\n{} }}\n}}", args(2_000))).is_ok());
-        assert!(bake(&format!("target \"t\" {{\nargs = {{\n{} }}\n}}", args(100_000))).is_err());
-        assert!(start.elapsed().as_secs() < 20);
-    }
-}
+mod tests;

@@ -38,13 +38,22 @@ pub fn compose(text: &str) -> Result<Vec<BuildInput>, InputError> {
 fn input(name: &str, service: &Json, services: &Map<String, Json>, work: &Work) -> Option<BuildInput> {
     let build = service.get("build").or_else(|| inherited(service, services))?;
     let mut input = BuildInput { service_or_target: name.to_owned(), ..BuildInput::default() };
+    input.platforms.extend(service.get("platform").and_then(Json::as_str).and_then(|text| plain(text, work)));
     if let Some(context) = build.as_str() {
         input.context = plain(context, work);
+        input.unplaced = input.context.is_none();
         return Some(input);
     }
     let build = build.as_object()?;
     let text = |key: &str| build.get(key).and_then(Json::as_str).and_then(|text| plain(text, work));
     (input.context, input.dockerfile, input.target) = (text("context"), text("dockerfile"), text("target"));
+    if let Some(platforms) = build.get("platforms").and_then(Json::as_array) {
+        input.platforms = platforms.iter().filter_map(|p| plain(p.as_str()?, work)).collect();
+    }
+    let unknown = |key: &str, value: &Option<String>| build.contains_key(key) && value.is_none();
+    input.unplaced = build.contains_key("dockerfile_inline")
+        || unknown("context", &input.context)
+        || unknown("dockerfile", &input.dockerfile);
     match build.get("args") {
         Some(Json::Object(args)) => {
             for (name, value) in args {
@@ -172,10 +181,22 @@ mod tests {
     }
 
     #[test]
+    fn platforms() {
+        let one = only("services: {a: {build: ., platform: linux/arm64}}");
+        assert_eq!(one.platforms, ["linux/arm64"]);
+        let two = only("services: {a: {build: {platforms: [linux/amd64, linux/arm64]}, platform: linux/amd64}}");
+        assert_eq!(two.platforms, ["linux/amd64", "linux/arm64"]);
+    }
+
+    #[test]
     fn a_build_that_is_a_path_and_services_without_one() {
         let input = only("services:\n  db:\n    image: postgres\n  app:\n    build: ./app\n  none:\n");
         assert_eq!((input.service_or_target.as_str(), input.context.as_deref()), ("app", Some("./app")));
         assert!(input.args.is_empty());
+        assert_eq!(input.file().as_deref(), Some("app/Dockerfile"));
+        assert_eq!(only("services: {a: {build: $DIR}}").file(), None);
+        assert_eq!(only("services: {a: {build: {dockerfile: $D}}}").file(), None);
+        assert_eq!(only("services: {a: {build: {dockerfile_inline: FROM x}}}").file(), None);
     }
 
     #[test]

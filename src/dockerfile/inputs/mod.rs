@@ -23,8 +23,37 @@ pub struct BuildInput {
     pub context: Option<String>,
     /// The stage that is built.
     pub target: Option<String>,
+    /// `linux/amd64`; empty: the builder's own.
+    pub platforms: Vec<String>,
     /// Each once, in the order of the file.
     pub args: Vec<(String, Value)>,
+    /// Its Dockerfile is written there and then, or where it lies depends on what is not known.
+    pub unplaced: bool,
+}
+
+impl BuildInput {
+    /// The Dockerfile, relative to the folder of the file that describes the build; none where it is not known or
+    /// lies elsewhere than in that file's project.
+    pub fn file(&self) -> Option<String> {
+        let context = self.context.as_deref().unwrap_or(".");
+        let dockerfile = self.dockerfile.as_deref().unwrap_or("Dockerfile");
+        let outside = |path: &str| path.starts_with(['/', '~']) || path.contains(':');
+        // A URL, `target:name`, or an absolute path.
+        if self.unplaced || outside(context) || outside(dockerfile) {
+            return None;
+        }
+        let mut parts: Vec<&str> = Vec::new();
+        for part in context.split('/').chain(dockerfile.split('/')) {
+            match part {
+                "" | "." => {}
+                ".." if parts.last().is_some_and(|last| *last != "..") => {
+                    parts.pop();
+                }
+                part => parts.push(part),
+            }
+        }
+        Some(parts.join("/"))
+    }
 }
 
 /// Why a file could not be read.
@@ -106,6 +135,22 @@ mod tests {
         );
         assert!(merge(&[]).is_empty());
         assert_eq!(merge(&inputs[..1]), inputs[0].args);
+    }
+
+    #[test]
+    fn where_the_dockerfile_lies() {
+        let at = |context: Option<&str>, dockerfile: Option<&str>| {
+            let owned = |text: Option<&str>| text.map(str::to_owned);
+            BuildInput { context: owned(context), dockerfile: owned(dockerfile), ..BuildInput::default() }.file()
+        };
+        assert_eq!(at(None, None).as_deref(), Some("Dockerfile"));
+        assert_eq!(at(Some("./app/"), None).as_deref(), Some("app/Dockerfile"));
+        assert_eq!(at(Some(".."), Some("docker/gpu.Dockerfile")).as_deref(), Some("../docker/gpu.Dockerfile"));
+        assert_eq!(at(Some("a/b"), Some("../x")).as_deref(), Some("a/x"));
+        assert_eq!(at(Some("https://github.com/a/b.git"), None), None);
+        assert_eq!(at(Some("/srv"), None), None);
+        let unplaced = BuildInput { unplaced: true, ..BuildInput::default() };
+        assert_eq!(unplaced.file(), None);
     }
 
     #[test]
