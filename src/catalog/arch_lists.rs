@@ -66,6 +66,18 @@ pub struct ArchVariable {
     pub example: String,
     /// Whose it is.
     pub reader: String,
+    /// A tool's that any project may be built with: PyTorch's extension builder, CMake. Else one project's own.
+    #[serde(default)]
+    pub general: bool,
+    /// General ones: the names that the tool takes from the environment.
+    #[serde(default)]
+    pub environment: Vec<String>,
+    /// Other projects write other things under the same name, so that its grammar is not certain.
+    #[serde(default)]
+    pub shared: bool,
+    /// Options that come on top of those that the build has itself: what they leave out may be there all the same.
+    #[serde(default)]
+    pub adds: bool,
     #[serde(default)]
     pub note: Option<String>,
     #[serde(skip, default = "no_names")]

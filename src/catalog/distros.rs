@@ -15,6 +15,8 @@ pub struct Eol {
     pub name: String,
     /// `YYYY-MM-DD`, the last day.
     pub date: String,
+    /// The last day of what comes without a contract after that: Debian's LTS.
+    pub free_until: Option<String>,
     pub because: String,
     pub sure: bool,
 }
@@ -30,7 +32,12 @@ pub(super) struct DistroRow {
     pub title: String,
     pub eol: String,
     #[serde(default)]
-    pub codename: Option<String>,
+    pub free_until: Option<String>,
+    /// Whole words of tags: "bionic", "stream8".
+    #[serde(default)]
+    codename: Option<String>,
+    #[serde(default)]
+    tags: Vec<String>,
     #[serde(flatten)]
     trust: Trust,
 }
@@ -53,14 +60,15 @@ impl Distros {
         Some(Eol {
             name: row.title.clone(),
             date: row.eol.clone(),
+            free_until: row.free_until.clone(),
             because: row.trust.because(FILE, &row.title),
             sure: row.trust.is_sure(),
         })
     }
 
-    /// The same, where the support had ended on a day (`YYYY-MM-DD`).
+    /// The same, where nobody got updates without a contract any more on a day (`YYYY-MM-DD`).
     pub fn ended(&self, distro: &str, on: &str) -> Option<Eol> {
-        self.eol(distro).filter(|eol| eol.date.as_str() < on)
+        self.eol(distro).filter(|eol| eol.free_until.as_ref().unwrap_or(&eol.date).as_str() < on)
     }
 
     pub(super) fn rows(&self) -> &[DistroRow] {
@@ -82,13 +90,18 @@ impl Distros {
         };
         let read = words(&tag);
         let of = |row: &&DistroRow| {
-            let code = row.codename.as_ref().is_some_and(|c| read.all.iter().any(|w| w == c));
-            code || read.number.as_deref().is_some_and(|n| is_of(n, &row.version)) || tag == row.version
+            // Releases that are told by their tag alone: `centos:8` and `centos:stream8` are two.
+            let mut whole = row.codename.iter().chain(&row.tags);
+            whole.any(|c| read.all.iter().any(|w| w == c))
+                || (row.tags.is_empty() && read.number.as_deref().is_some_and(|n| is_of(n, &row.version)))
         };
         // The longest version first, so that 15.5 is not taken for 15.
         let found = self.rows.iter().filter(named).filter(of).max_by_key(|r| r.version.len());
         // `python:3.8-buster`: the tag names another image's distribution.
-        found.or_else(|| self.by_word(read.distro.as_deref()?))
+        found.or_else(|| self.by_word(read.distro.as_deref()?)).or_else(|| {
+            // `ubi9/ubi-minimal`: the release is in the path.
+            reference.repository.split('/').filter_map(tag_words::distro).find_map(|word| self.by_word(&word))
+        })
     }
 
     /// A row by a word such as `ubuntu18.04` or `amzn2023`.
@@ -122,6 +135,10 @@ mod tests {
             ("centos7", "CentOS 7"),
             ("centos:7.9.2009", "CentOS 7"),
             ("centos:centos7", "CentOS 7"),
+            ("quay.io/centos/centos:stream8", "CentOS Stream 8"),
+            ("centos:8", "CentOS 8"),
+            ("opensuse/leap:15.5", "openSUSE Leap 15.5"),
+            ("registry.access.redhat.com/ubi8/ubi-minimal:8.9", "Red Hat UBI 8"),
             ("debian:buster-slim", "Debian 10"),
             ("python:3.8-slim-buster", "Debian 10"),
             ("debian:12.5", "Debian 12"),
@@ -136,6 +153,10 @@ mod tests {
             assert_eq!(name(unknown), None, "{unknown}");
         }
         assert!(distros.ended("centos7", "2026-11-30").is_some_and(|e| e.sure));
-        assert!(distros.ended("ubuntu24.04", "2026-11-30").is_none());
+        // Debian 12 is mended by its LTS team; Debian 10 is not.
+        for mended in ["ubuntu24.04", "debian:12", "rockylinux8"] {
+            assert!(distros.ended(mended, "2026-11-30").is_none(), "{mended}");
+        }
+        assert!(distros.ended("debian10", "2026-11-30").is_some());
     }
 }

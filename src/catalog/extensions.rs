@@ -54,12 +54,17 @@ pub struct Extension {
     #[serde(default)]
     pub repositories: Vec<String>,
     pub prebuilt: Prebuilt,
+    /// How `prebuilt` is known: "registry", "source", "memory".
+    prebuilt_by: String,
     /// Variables that tell it the architectures, the decisive one first; empty: nothing does.
     #[serde(default)]
     pub variables: Vec<String>,
     /// TORCH_CUDA_ARCH_LIST changes nothing.
     #[serde(default)]
     pub ignores_torch_list: bool,
+    /// Members of the list that it does not know, or its toolkit cannot compile, are dropped without an error.
+    #[serde(default)]
+    pub clamps: bool,
     pub unset: Unset,
     /// Variables that make it build device code where no GPU is seen: "FORCE_CUDA=1".
     #[serde(default)]
@@ -83,6 +88,11 @@ impl Extension {
     /// Whether a plain `pip install NAME` compiles device code.
     pub fn pip_compiles(&self) -> bool {
         matches!(self.prebuilt, Prebuilt::Source | Prebuilt::OwnIndex)
+    }
+
+    /// Whether what PyPI has was looked up, not remembered.
+    pub fn prebuilt_is_sure(&self) -> bool {
+        self.prebuilt_by != "memory"
     }
 
     /// Whether TORCH_CUDA_ARCH_LIST decides.

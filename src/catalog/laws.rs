@@ -12,7 +12,7 @@ use crate::model::GpuClass;
 /// Test vectors: expectations, not facts.
 const NO_FACTS: &[&str] = &["require_vectors.toml"];
 
-fn broken(file: &'static str, row: impl Into<String>, law: impl Into<String>) -> CatalogError {
+pub(super) fn broken(file: &'static str, row: impl Into<String>, law: impl Into<String>) -> CatalogError {
     CatalogError::Law { file, row: row.into(), law: law.into() }
 }
 
@@ -44,7 +44,8 @@ pub(super) fn check(catalog: &Catalog) -> Result<(), CatalogError> {
     toolkits_only_grow(catalog)?;
     drivers_only_grow(catalog)?;
     windows_are_of_known_drivers(catalog)?;
-    components_can_be_recognised(catalog)
+    components_can_be_recognised(catalog)?;
+    super::build_laws::check(catalog)
 }
 
 /// A name or alias is of one product. nvidia-smi's names may be shared (`Xavier`) by products of one capability.

@@ -5,6 +5,7 @@ mod arch_gencode;
 mod arch_grammar;
 pub mod arch_lists;
 pub mod bases;
+mod build_laws;
 pub mod compat;
 pub mod components;
 pub mod cuda_tags;

@@ -130,5 +130,6 @@ pub(super) fn words(tag: &str) -> TagWords {
         }
         before = word;
     }
+    read.all = all;
     read
 }

@@ -21,6 +21,11 @@ pub struct Toolkit {
 }
 
 impl Toolkit {
+    /// Whether its machine code was read off its compiler: an error may be built on it.
+    pub fn is_sure(&self) -> bool {
+        self.trust.is_sure() && !self.trust.status.contains("memory")
+    }
+
     pub fn because(&self) -> String {
         self.trust.because(FILE, &format!("CUDA {}", self.cuda))
     }

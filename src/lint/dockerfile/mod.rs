@@ -5,10 +5,11 @@
 //! [`Value::Known`](crate::dockerfile::value::Value::Known).
 
 mod amd;
+mod arch_settings;
 mod archs;
 mod ask;
 mod base;
-
+mod builds;
 pub mod config;
 mod copies;
 mod driver;

@@ -1,0 +1,177 @@
+//! A list of architectures whose code a target cannot run.
+
+use crate::catalog::arch_lists::{ArchList, Grammar};
+use crate::catalog::compat::{Block, Fit};
+use crate::dockerfile::value::Value;
+use crate::lint::dockerfile::arch_settings::{ArchSetting, Place};
+use crate::lint::dockerfile::{Found, Lint};
+use crate::model::{Capability, SmArch, Target};
+
+use super::lists::{self, Archs, NO_IMAGE, Use};
+use super::toolkit::{self, InForce};
+
+pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
+    let archs = Archs::of(lint);
+    for (place, settings) in archs.by_place() {
+        let judged = settings.into_iter().filter_map(|s| Judged::of(lint, &archs, s));
+        // The same value may be read by several variables' rules: the worst of them is told.
+        let worst = judged.max_by_key(|j| (j.is_error(), !j.missing.is_empty(), j.usage));
+        if let Some(judged) = worst {
+            out.push(judged.told(lint, &archs, place));
+        }
+    }
+}
+
+/// A setting that leaves targets without code, or with PTX alone.
+struct Judged<'a, 's> {
+    setting: &'s ArchSetting<'a>,
+    usage: Use,
+    missing: Vec<&'a Target>,
+    /// PTX that these targets' drivers cannot compile.
+    too_new: Vec<&'a Target>,
+    jit: Vec<&'a Target>,
+    toolkit: Option<InForce<'a>>,
+}
+
+impl<'a, 's> Judged<'a, 's> {
+    fn of(lint: &Lint<'a>, archs: &Archs<'a>, setting: &'s ArchSetting<'a>) -> Option<Self> {
+        // Options that are added to others leave nothing out; PTX alone is told with the machine code.
+        if setting.variable.adds || setting.variable.grammar == Grammar::DottedPtx {
+            return None;
+        }
+        let usage = archs.usage(lint, setting);
+        if usage == Use::None {
+            return None;
+        }
+        let mut lists: Vec<ArchList> = setting.lists();
+        if lists.is_empty() || !lists.iter().all(ArchList::is_closed) {
+            return None;
+        }
+        if setting.variable.grammar == Grammar::One {
+            lists = vec![together(archs, setting)?];
+        }
+        let lists: Vec<ArchList> = lists.into_iter().map(|l| archs.with_ptx(setting, l)).collect();
+        let stage = setting.stage.or_else(|| archs.readers(setting).next().map(|b| b.stage));
+        let toolkit = stage.and_then(|stage| toolkit::in_force(lint, stage));
+        let isa = toolkit.as_ref().map(|t| t.toolkit.ptx_isa);
+        let mut judged = Self { setting, usage, missing: vec![], too_new: vec![], jit: vec![], toolkit };
+        for target in lint.targets {
+            // The best that it may be.
+            match lists.iter().map(|l| lists::fit(lint, l, isa, target)).max() {
+                Some(Fit::Missing) => judged.missing.push(target),
+                Some(Fit::Blocked(Block::PtxTooNew(_))) => judged.too_new.push(target),
+                Some(Fit::Jit) => judged.jit.push(target),
+                _ => {}
+            }
+        }
+        let none = judged.missing.is_empty() && judged.too_new.is_empty() && judged.jit.is_empty();
+        (!none).then_some(judged)
+    }
+
+    fn fails(&self) -> bool {
+        !self.missing.is_empty() || !self.too_new.is_empty()
+    }
+
+    fn is_error(&self) -> bool {
+        let known = matches!(self.setting.value, Value::Known(_)) && self.setting.variable.is_sure();
+        let required = self.missing.iter().chain(&self.too_new).any(|t| t.required);
+        self.usage == Use::Read && known && required
+    }
+
+    fn told(&self, lint: &Lint<'a>, archs: &Archs<'a>, place: Place) -> Found {
+        let setting = self.setting;
+        let said = lists::said(lint, setting);
+        let lacking: Vec<&Target> = match (self.missing.is_empty(), self.too_new.is_empty()) {
+            (false, _) => self.missing.clone(),
+            (_, false) => self.too_new.clone(),
+            _ => self.jit.clone(),
+        };
+        let names = lists::labels(&lacking);
+        let whose = match archs.readers(setting).next() {
+            Some(build) => build.label(),
+            None => "what is built with it".to_owned(),
+        };
+        let message = if !self.missing.is_empty() {
+            format!("{said}, which has no code for {names}: {whose} stops there with {NO_IMAGE}")
+        } else if !self.too_new.is_empty() {
+            let toolkit = self.toolkit.as_ref().map_or(String::new(), |t| format!(" of CUDA {}", t.toolkit.cuda));
+            format!(
+                "{said}, which has only PTX{toolkit} for {names}, newer than the driver compiles: {whose} stops there \
+                 with \"the provided PTX was compiled with an unsupported toolchain\""
+            )
+        } else {
+            format!("{said}, which has only PTX for {names}: the driver compiles {whose} there at each cold start")
+        };
+        let mut found = if self.is_error() && self.fails() {
+            Found::error(place.span, message)
+        } else {
+            Found::warning(place.span, message)
+        };
+        let missing = lists::capabilities(lacking.iter().copied());
+        let what = if self.missing.is_empty() { "only PTX for" } else { "no code for" };
+        found = found.label(format!("{what} {}", lists::list_of(&missing)));
+        found = found.on(lacking.iter().map(|t| t.name.clone()).collect());
+        found = found.because(setting.variable.because());
+        for build in archs.readers(setting).take(2) {
+            if !build.span.contains(place.span) && !build.command.span.contains(place.span) {
+                found = found.also(build.span, "read by this build");
+            }
+        }
+        if setting.span != place.span && !setting.span.contains(place.span) {
+            found = found.also(setting.span, "taken from there here");
+        }
+        self.help(lint, place, &missing, found)
+    }
+
+    /// The list with the targets in it, and what the toolkit of the stage says to that.
+    fn help(&self, lint: &Lint<'a>, place: Place, missing: &[Capability], mut found: Found) -> Found {
+        let (setting, toolkits) = (self.setting, lint.catalog.toolkits());
+        let refused = self.toolkit.as_ref().and_then(|t| {
+            let no = |c: &&Capability| toolkits.compiles(t.toolkit.cuda, SmArch::from(**c)) == Some(false);
+            missing.iter().find(no).map(|c| (t, *c))
+        });
+        if let Some((toolkit, capability)) = refused {
+            let wanted = match toolkits.toolkits_for(capability) {
+                Some((first, last)) if first > toolkit.toolkit.cuda => {
+                    format!("CUDA {first} or newer (up to {last})")
+                }
+                Some((first, last)) => format!("CUDA {first} to {last}"),
+                None => "another toolkit".to_owned(),
+            };
+            found = found.because(toolkit.because.clone()).because(toolkit.toolkit.because());
+            return found.help(format!(
+                "the toolkit of {}, CUDA {}, does not compile for {capability}: take a base with {wanted}, then add it \
+                 to the list",
+                toolkit.image, toolkit.toolkit.cuda
+            ));
+        }
+        let Some(new) = setting.value.known().and_then(|v| setting.variable.add(v, missing)) else {
+            let add = lists::list_of(missing);
+            return found.help(match setting.variable.grammar {
+                Grammar::One => format!("{} takes one architecture: build once more for {add}", setting.name),
+                _ => format!("add {add} to {}", setting.name),
+            });
+        };
+        let given = if place.default_of_arg { ", as the ARG's default or with --build-arg" } else { "" };
+        found = found.help(format!("write {}{given}", lists::shown(&new)));
+        match lists::write(lint, place, &new) {
+            Some(edit) => found.suggest(format!("add {}", lists::list_of(missing)), vec![edit]),
+            None => found,
+        }
+    }
+}
+
+/// A variable that takes one architecture is set once for each build: all of them together are the list.
+fn together(archs: &Archs<'_>, setting: &ArchSetting<'_>) -> Option<ArchList> {
+    let same = archs.settings.iter().filter(|s| s.variable.name == setting.variable.name);
+    let mut all: Option<ArchList> = None;
+    for list in same.flat_map(ArchSetting::lists) {
+        if !list.is_closed() {
+            return None;
+        }
+        let all = all.get_or_insert_with(ArchList::default);
+        all.sass.extend(list.sass);
+        all.ptx.extend(list.ptx);
+    }
+    all
+}

@@ -1,0 +1,57 @@
+//! "native" and its like, where no GPU is there to be asked.
+
+use crate::catalog::arch_lists::{Grammar, Keyword};
+use crate::dockerfile::value::Value;
+use crate::lint::dockerfile::arch_settings::{ArchSetting, Place};
+use crate::lint::dockerfile::{Found, Lint};
+
+use super::lists::{self, Archs, Use};
+
+pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
+    let archs = Archs::of(lint);
+    for (place, settings) in archs.by_place() {
+        let asks = settings.into_iter().filter(|s| is_native(s) && !has_device(lint, s.instruction));
+        // Builds that see it and read it under another name count too: the value is meant for them.
+        let seen = |s: &&ArchSetting<'_>| !s.readers.is_empty();
+        if let Some(setting) = asks.filter(seen).max_by_key(|s| archs.usage(lint, s)) {
+            out.push(told(lint, &archs, setting, place));
+        }
+    }
+}
+
+fn is_native(setting: &ArchSetting<'_>) -> bool {
+    let lists = setting.lists();
+    !lists.is_empty() && lists.iter().all(|l| l.keywords.contains(&Keyword::Native))
+}
+
+/// `RUN --device=nvidia.com/gpu`: a GPU is there.
+fn has_device(lint: &Lint<'_>, instruction: usize) -> bool {
+    lint.reading.instruction(instruction).is_some_and(|i| i.flag("device").is_some())
+}
+
+fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Place) -> Found {
+    let what = match setting.variable.grammar {
+        Grammar::Cmake | Grammar::Gencode => "only code for the compiler's default architecture is made",
+        _ => "the build stops or takes an architecture of its own",
+    };
+    let message = format!(
+        "{}, but no GPU is visible while an image is built: {what}, not that of the machine it will run on",
+        lists::said(lint, setting)
+    );
+    let known = matches!(setting.value, Value::Known(_));
+    let mut found = if known && archs.usage(lint, setting) != Use::ReadPerhaps {
+        Found::warning(place.span, message)
+    } else {
+        Found::note(place.span, message)
+    };
+    found = found.label("no GPU to be asked").because(setting.variable.because());
+    for build in archs.readers(setting).take(1).filter(|b| !b.command.span.contains(place.span)) {
+        found = found.also(build.span, "compiled here");
+    }
+    let (list, whose) = lists::for_fleet(lint, setting.variable);
+    found = found.help(format!("name the GPUs it will run on: {}{whose}", lists::shown(&list)));
+    match lists::write(lint, place, &list) {
+        Some(edit) if !lint.targets.is_empty() => found.suggest("name the targets' architectures", vec![edit]),
+        _ => found,
+    }
+}

@@ -1,0 +1,205 @@
+//! An architecture variable that is set where the build that wants it does not see it.
+
+use crate::dockerfile::edit::Edit;
+use crate::dockerfile::span::Span;
+use crate::dockerfile::value::Value;
+use crate::lint::dockerfile::arch_settings::{ArchSetting, How};
+use crate::lint::dockerfile::ask::Set;
+use crate::lint::dockerfile::builds::{Build, Reads};
+use crate::lint::dockerfile::{Found, Lint};
+
+use super::lists::Archs;
+
+pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
+    let archs = Archs::of(lint);
+    let mut told: Vec<Span> = Vec::new();
+    for lost in lost(lint, &archs) {
+        if !told.contains(&lost.span) {
+            told.push(lost.span);
+            out.push(found(lint, &lost));
+        }
+    }
+}
+
+/// Why a build does not see a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Why {
+    /// An ARG before the first FROM that no ARG of the stage repeats; without a default of its own.
+    Global { unset: bool },
+    /// Set behind the build.
+    Behind,
+    /// Set in a stage that this one is not FROM.
+    OtherStage,
+    /// Exported in an earlier RUN: gone when that ended.
+    OtherRun,
+}
+
+/// A build without a list, and the setting that was meant for it.
+pub struct Lost<'a, 'b> {
+    /// Index into the builds.
+    pub at: usize,
+    pub build: &'b Build<'a>,
+    name: String,
+    /// `NAME=value` where it stands.
+    span: Span,
+    /// The value, as it was written.
+    value: Option<Span>,
+    known: bool,
+    reads: Reads,
+    why: Why,
+}
+
+/// All builds that see no list while one is set where they cannot see it.
+pub fn lost<'a, 'b>(lint: &Lint<'a>, archs: &'b Archs<'a>) -> Vec<Lost<'a, 'b>> {
+    let globals: Vec<Set<'_>> = lint.sets(true);
+    let mut out = Vec::new();
+    for (at, build) in archs.builds.iter().enumerate().filter(|(_, b)| b.is_sure()) {
+        let wanted = build.wants(lint.catalog.arch_variables());
+        if wanted.is_empty() || archs.is_told(lint, at) {
+            continue;
+        }
+        for (_, name, reads) in wanted {
+            let made =
+                |span, value, known, why| Lost { at, build, name: name.to_owned(), span, value, known, reads, why };
+            if let Some(global) = global(lint, &globals, build, name) {
+                let unset = global.pair.value.is_none();
+                let known = !unset && global.value.known().is_some();
+                let value = global.pair.value.as_ref().map(|v| v.span);
+                out.push(made(global.pair.span, value, known, Why::Global { unset }));
+            } else if let Some((setting, why)) = unseen(lint, archs, build, name) {
+                let known = setting.value.known().is_some();
+                out.push(made(setting.span, Some(setting.place.span), known, why));
+            } else {
+                continue;
+            }
+            break;
+        }
+    }
+    out
+}
+
+/// An ARG before the first FROM, of which the build's stage knows nothing.
+fn global<'s, 'g>(lint: &Lint<'_>, args: &'s [Set<'g>], build: &Build<'_>, name: &str) -> Option<&'s Set<'g>> {
+    let chain = lint.chain(build.stage);
+    let repeats = |a: &&Set<'_>| {
+        a.name == name && a.stage.is_some_and(|s| chain.contains(&s)) && a.instruction < build.command.instruction
+    };
+    if args.iter().any(|a| repeats(&a)) {
+        return None;
+    }
+    args.iter().find(|a| a.name == name && a.stage.is_none())
+}
+
+/// A setting that no build reads, where this one does not see it.
+fn unseen<'s, 'a>(
+    lint: &Lint<'_>,
+    archs: &'s Archs<'a>,
+    build: &Build<'_>,
+    name: &str,
+) -> Option<(&'s ArchSetting<'a>, Why)> {
+    let chain = lint.chain(build.stage);
+    let idle = archs.settings.iter().filter(|s| s.name == name && s.inside.is_none() && s.readers.is_empty());
+    idle.filter_map(|setting| {
+        let stage = setting.stage?;
+        let why = match setting.how {
+            How::Env | How::Arg if stage == build.stage && setting.instruction > build.command.instruction => {
+                Why::Behind
+            }
+            How::Env if !chain.contains(&stage) && lint.built(setting.instruction) => Why::OtherStage,
+            How::Shell if chain.contains(&stage) && setting.instruction < build.command.instruction => {
+                Why::OtherRun
+            }
+            _ => return None,
+        };
+        // What only a script of its own RUN may read is not lost.
+        (why != Why::OtherRun || !is_used(lint, setting)).then_some((setting, why))
+    })
+    .next()
+}
+
+/// Whether a command sees a value that was set in the same RUN.
+fn is_used(lint: &Lint<'_>, setting: &ArchSetting<'_>) -> bool {
+    let idle = ["export", "echo", "cd", "set", "true", ":"];
+    lint.reading.commands.iter().any(|c| {
+        c.instruction == setting.instruction
+            && c.assigned.get(&setting.name).is_some_and(|a| a.span == setting.span)
+            && !c.program().is_some_and(|p| idle.contains(&p))
+    })
+}
+
+fn found(lint: &Lint<'_>, lost: &Lost<'_, '_>) -> Found {
+    let (name, label) = (&lost.name, lost.build.label());
+    let line = lint.line(lost.build.span);
+    let message = match lost.why {
+        Why::Global { unset: true } => format!(
+            "ARG {name} stands before the first FROM and is not repeated in the stage that builds {label} (line \
+             {line}): the build does not see it, whatever --build-arg says"
+        ),
+        Why::Global { unset: false } => format!(
+            "ARG {name} stands before the first FROM and is not repeated in the stage that builds {label} (line \
+             {line}): its default is lost there"
+        ),
+        Why::Behind => format!("{name} is set behind the build of {label} in line {line}, which does not see it"),
+        Why::OtherStage => {
+            format!(
+                "{name} is set in another stage than the one that builds {label} in line {line}: it is lost there"
+            )
+        }
+        Why::OtherRun => format!(
+            "{name} is exported in a RUN of its own and gone when that ends: the build of {label} in line {line} does \
+             not see it"
+        ),
+    };
+    let certain = lost.known && lost.reads == Reads::Surely;
+    let found = if certain { Found::error(lost.span, message) } else { Found::warning(lost.span, message) };
+    let found = found.label("not seen by the build").also(lost.build.span, "built without it");
+    let Some(start) = lint.reading.instruction(lost.build.command.instruction).map(|i| i.span.start) else {
+        return found;
+    };
+    let line = lint.line(Span::new(start, start));
+    let before = |text: String| vec![Edit::new(Span::new(start, start), format!("{text}\n"))];
+    match (lost.why, lost.value.filter(|v| is_plain(lint, *v))) {
+        (Why::Global { .. }, _) => found
+            .help(format!("write `ARG {name}` once more in that stage, before line {line}"))
+            .suggest(format!("repeat ARG {name} in the stage"), before(format!("ARG {name}"))),
+        (_, Some(value)) => {
+            let value = lint.reading.document.slice(value);
+            found
+                .help(format!("write `ENV {name}=…` before line {line}"))
+                .suggest(format!("set {name} before the build"), before(format!("ENV {name}=\"{value}\"")))
+        }
+        _ => found.help(format!("set {name} in that stage, before line {line}")),
+    }
+}
+
+/// A value that means the same elsewhere.
+fn is_plain(lint: &Lint<'_>, value: Span) -> bool {
+    !lint.reading.document.slice(value).contains(['$', '"', '\'', '\\', '`', '\n'])
+}
+
+/// Whether a value is known at all, for rules that speak of builds without one.
+pub fn is_lost(lost: &[Lost<'_, '_>], at: usize) -> bool {
+    lost.iter().any(|l| l.at == at)
+}
+
+impl Archs<'_> {
+    /// Whether a build is given architectures: by a variable that it reads, an option, or options in another variable.
+    pub fn is_told(&self, lint: &Lint<'_>, at: usize) -> bool {
+        let Some(build) = self.builds.get(at) else { return true };
+        let listed = |s: &ArchSetting<'_>| {
+            s.readers.iter().any(|(reader, reads)| *reader == at && *reads != Reads::No)
+                && (!s.variable.adds || s.lists().iter().all(|l| !l.entries.is_empty()))
+        };
+        let in_scope = |name: &str| {
+            let scope = lint.scope(build.command.instruction);
+            let variable = scope.and_then(|scope| scope.get(name));
+            variable.is_some_and(|v| !v.unset && v.value != Value::Known(String::new()))
+        };
+        let assigned = |name: &str| build.command.assigned.get(name).is_some_and(|a| a.exported);
+        self.settings.iter().any(listed)
+            || build
+                .wants(lint.catalog.arch_variables())
+                .iter()
+                .any(|(_, name, _)| in_scope(name) || assigned(name))
+    }
+}

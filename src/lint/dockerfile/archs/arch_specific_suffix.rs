@@ -1,0 +1,74 @@
+//! `9.0a` and its like: code for one capability alone, where a target would run the plain one's.
+
+use crate::catalog::arch_lists::{ArchList, Grammar};
+use crate::catalog::compat::Fit;
+use crate::dockerfile::value::Value;
+use crate::lint::dockerfile::arch_settings::{ArchSetting, Place};
+use crate::lint::dockerfile::{Found, Lint};
+use crate::model::{Feature, SmArch, Target};
+
+use super::lists::{self, Archs, Use};
+
+pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
+    let archs = Archs::of(lint);
+    for (place, settings) in archs.by_place() {
+        let found = settings.into_iter().find_map(|s| told(lint, &archs, s, place));
+        out.extend(found);
+    }
+}
+
+fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Place) -> Option<Found> {
+    let usage = archs.usage(lint, setting);
+    if setting.variable.adds || usage == Use::None || setting.variable.grammar == Grammar::One {
+        return None;
+    }
+    let Value::Known(value) = &setting.value else { return None };
+    let list = setting.variable.parse(value);
+    if !list.is_closed() {
+        return None;
+    }
+    let plain = plain(&list);
+    let bound = |a: &SmArch| a.feature == Feature::Arch;
+    let all_bound = !list.sass.is_empty() && list.sass.iter().chain(&list.ptx).all(bound);
+    let concerned: Vec<&Target> = lint
+        .targets
+        .iter()
+        .filter(|target| {
+            let now = lists::fit(lint, &list, None, target);
+            let gained = lists::fit(lint, &plain, None, target) > now;
+            now < Fit::Compatible && (gained && list.sass.iter().any(bound) || all_bound && now == Fit::Missing)
+        })
+        .collect();
+    if concerned.is_empty() {
+        return None;
+    }
+    let entry = list.entries.iter().rev().find(|e| e.sass.iter().chain(&e.ptx).any(bound))?;
+    let arch = entry.sass.iter().chain(&entry.ptx).find(|a| bound(a))?;
+    let capability = arch.capability()?;
+    let name = lists::shown(value.get(entry.range.clone())?);
+    let message = format!(
+        "{}, and {name} is code for {capability} alone, its PTX too: {} cannot run it, newer GPUs neither",
+        lists::said(lint, setting),
+        lists::labels(&concerned)
+    );
+    let missing = lists::capabilities(concerned.iter().copied());
+    let help = match setting.variable.add(value, &missing) {
+        Some(new) => format!("add what is missing without a suffix: {}", lists::shown(&new)),
+        None => format!("add {} without a suffix", lists::list_of(&missing)),
+    };
+    let span = lists::part(place, &entry.range);
+    let found = if usage == Use::ReadPerhaps { Found::note(span, message) } else { Found::warning(span, message) };
+    Some(
+        found
+            .label(format!("{capability} alone"))
+            .help(help)
+            .because(setting.variable.because())
+            .on(concerned.iter().map(|t| t.name.clone()).collect()),
+    )
+}
+
+/// The list without its suffixes.
+fn plain(list: &ArchList) -> ArchList {
+    let drop = |archs: &[SmArch]| archs.iter().map(|a| SmArch::new(a.number, Feature::Plain)).collect();
+    ArchList { sass: drop(&list.sass), ptx: drop(&list.ptx), ..list.clone() }
+}

@@ -1,0 +1,96 @@
+//! An architecture that the toolkit of the stage cannot compile.
+
+use crate::catalog::arch_lists::{ArchEntry, ArchList};
+use crate::dockerfile::value::Value;
+use crate::lint::dockerfile::arch_settings::{ArchSetting, How, Place};
+use crate::lint::dockerfile::builds::{Build, By};
+use crate::lint::dockerfile::{Found, Lint};
+use crate::model::SmArch;
+
+use super::lists::{self, Archs};
+use super::toolkit::{self, InForce};
+
+pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
+    let archs = Archs::of(lint);
+    for (place, settings) in archs.by_place() {
+        let found = settings.into_iter().flat_map(|setting| {
+            let builds = archs.readers(setting);
+            builds.filter_map(|build| told(lint, setting, build, place)).collect::<Vec<_>>()
+        });
+        out.extend(found.max_by_key(|f| f.severity));
+    }
+}
+
+fn told(lint: &Lint<'_>, setting: &ArchSetting<'_>, build: &Build<'_>, place: Place) -> Option<Found> {
+    // Such a project drops what it does not know.
+    if build.project.is_some_and(|p| p.clamps) {
+        return None;
+    }
+    let toolkit = toolkit::in_force(lint, build.stage)?;
+    let lists = setting.lists();
+    let refused: Vec<Vec<(&ArchEntry, SmArch)>> = lists.iter().map(|l| refused(lint, l, &toolkit)).collect();
+    if refused.is_empty() || refused.iter().any(Vec::is_empty) {
+        return None;
+    }
+    let (entry, arch) = *refused.first()?.first()?;
+    let value = setting.value.all().next()?;
+    let name = value.get(entry.range.clone())?;
+    let cuda = toolkit.toolkit.cuda;
+    let message = format!(
+        "{}, and CUDA {cuda} of {} cannot compile for {}: nvcc stops with \"Unsupported gpu architecture \
+         'compute_{}{}'\"",
+        lists::said(lint, setting),
+        toolkit.image,
+        lists::shown(name),
+        arch.number,
+        arch.suffix()
+    );
+    let span = lists::part(place, &entry.range);
+    // The option of a compiler or of CMake is surely handed to it; a project may drop members first.
+    let direct = setting.how == How::Option && matches!(build.by, By::Nvcc | By::Cmake);
+    let known = build.project.is_some_and(crate::catalog::extensions::Extension::is_sure);
+    let certain = matches!(setting.value, Value::Known(_)) && toolkit.sure && setting.variable.is_sure();
+    let mut found = if certain && build.is_sure() && (direct || known) {
+        Found::error(span, message)
+    } else if build.is_sure() {
+        Found::warning(span, message)
+    } else {
+        Found::note(span, message)
+    };
+    found = found.label(format!("not in CUDA {cuda}"));
+    found = found.because(toolkit.because.clone()).because(toolkit.toolkit.because());
+    if !build.command.span.contains(span) {
+        found = found.also(build.span, "compiled here");
+    }
+    let toolkits = lint.catalog.toolkits().toolkits_that_compile(arch);
+    let base = match toolkits {
+        Some((first, last)) if first > cuda => format!("a base with CUDA {first} or newer (up to {last})"),
+        Some((_, last)) => format!("a base with CUDA {last} or older"),
+        None => "a toolkit that knows it".to_owned(),
+    };
+    found = found.help(format!("take {} out, or {base}", lists::shown(name)));
+    let kept = |list: &ArchList| {
+        let gone = refused.first()?;
+        let kept: Vec<&str> = list
+            .entries
+            .iter()
+            .filter(|e| !gone.iter().any(|(g, _)| g.range == e.range))
+            .map(|e| value.get(e.range.clone()).unwrap_or_default())
+            .collect();
+        (!kept.is_empty()).then(|| kept.join(&list.separator))
+    };
+    let edit = lists.first().and_then(kept).and_then(|text| lists::write(lint, place, &text));
+    Some(match edit {
+        Some(edit) if setting.value.known().is_some() && !value.contains("-gencode") => {
+            found.suggest(format!("leave {} out", lists::shown(name)), vec![edit])
+        }
+        _ => found,
+    })
+}
+
+/// The members that a toolkit cannot compile.
+fn refused<'l>(lint: &Lint<'_>, list: &'l ArchList, toolkit: &InForce<'_>) -> Vec<(&'l ArchEntry, SmArch)> {
+    let no = |arch: &&SmArch| lint.catalog.toolkits().compiles(toolkit.toolkit.cuda, **arch) == Some(false);
+    let entries = list.entries.iter();
+    entries.filter_map(|e| Some((e, *e.sass.iter().chain(&e.ptx).find(no)?))).collect()
+}

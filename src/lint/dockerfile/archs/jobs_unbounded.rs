@@ -1,0 +1,34 @@
+//! A build that starts a compiler for every core, each of which takes gigabytes.
+
+use crate::dockerfile::edit::Edit;
+use crate::dockerfile::span::Span;
+use crate::lint::dockerfile::builds::By;
+use crate::lint::dockerfile::{Found, Lint};
+
+/// What bounds PyTorch's extension builds.
+const BOUND: &str = "MAX_JOBS";
+
+pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
+    for build in lint.builds() {
+        let Some(project) = build.project.filter(|p| p.hungry) else { continue };
+        let by_torch = matches!(build.by, By::Pip | By::Setuptools) && project.imports_torch;
+        if !by_torch || !build.is_sure() || lint.seen(build.command, BOUND).is_some() {
+            continue;
+        }
+        let Some(start) = lint.reading.instruction(build.command.instruction).map(|i| i.span.start) else {
+            continue;
+        };
+        let message = format!(
+            "{} is compiled without MAX_JOBS: one compiler for each core may take more memory than the machine has, \
+             and is killed",
+            project.project
+        );
+        out.push(
+            Found::note(build.span, message)
+                .label("as many compilers as cores")
+                .help("put `ENV MAX_JOBS=4` before this RUN, or as many as the memory allows")
+                .because(project.because())
+                .suggest("bound the compilers", vec![Edit::new(Span::new(start, start), "ENV MAX_JOBS=4\n")]),
+        );
+    }
+}

@@ -1,0 +1,85 @@
+//! The toolkit that compiles in a stage: the base image's, where nothing in the file brings another.
+
+use crate::catalog::system_packages::SystemKind;
+use crate::catalog::toolkits::Toolkit;
+use crate::dockerfile::shell::Command;
+use crate::dockerfile::syntax::Body;
+use crate::lint::dockerfile::Lint;
+
+/// A toolkit with the base image that has it.
+pub struct InForce<'a> {
+    pub toolkit: &'a Toolkit,
+    /// "nvidia/cuda:12.4.1-devel-ubuntu22.04".
+    pub image: String,
+    pub because: String,
+    /// Tag and table are sure of it.
+    pub sure: bool,
+}
+
+/// The toolkit in force in a stage; none where it is not known, or another may be installed.
+pub fn in_force<'a>(lint: &Lint<'a>, stage: usize) -> Option<InForce<'a>> {
+    let base = lint.base(stage).filter(|b| b.compiler != Some(false))?;
+    let toolkit = lint.catalog.toolkits().get(base.cuda?)?;
+    if brings_another(lint, stage) {
+        return None;
+    }
+    let image = match &base.tag {
+        Some(tag) => format!("{}:{tag}", base.repository),
+        None => base.repository.clone(),
+    };
+    Some(InForce { toolkit, image, sure: base.sure && toolkit.is_sure(), because: base.because })
+}
+
+/// Whether a toolkit is installed from packages, in a stage or one that it is FROM.
+pub fn installed(lint: &Lint<'_>, stage: usize) -> bool {
+    let chain = lint.chain(stage);
+    lint.asks.system.iter().filter(|s| here(lint, &chain, s.command)).flat_map(|s| &s.packages).any(|package| {
+        let known = lint.catalog.system_packages().classify(&package.name, package.version.as_deref());
+        known.is_some_and(|k| {
+            matches!(k.kind, SystemKind::Toolkit | SystemKind::CudaMeta | SystemKind::DistroToolkit)
+        })
+    })
+}
+
+fn here(lint: &Lint<'_>, chain: &[usize], command: usize) -> bool {
+    let command = lint.reading.commands.get(command);
+    command.and_then(|c| lint.reading.stage_of(c.instruction)).is_some_and(|at| chain.contains(&at))
+}
+
+fn brings_another(lint: &Lint<'_>, stage: usize) -> bool {
+    let chain = lint.chain(stage);
+    let conda = lint.asks.conda.iter().filter(|c| here(lint, &chain, c.command)).any(|install| {
+        let is_cuda = |name: &str| name == "cudatoolkit" || name == "cuda" || name.starts_with("cuda-");
+        install.packages.iter().any(|(name, ..)| is_cuda(name)) || !install.files.is_empty()
+    });
+    let pip = lint
+        .asks
+        .pip
+        .iter()
+        .filter(|p| here(lint, &chain, p.command))
+        .any(|install| install.requirements.iter().any(|r| r.name.starts_with("nvidia-cuda-nvcc")));
+    let moved = lint.build_commands().filter(|(at, _)| here(lint, &chain, *at)).any(|(_, c)| moves(c));
+    let home = ["CUDA_HOME", "CUDA_PATH", "CUDACXX", "CMAKE_CUDA_COMPILER"].iter().any(|name| {
+        let value = lint.reading.ends.get(stage).and_then(|scope| scope.get(*name)).map(|v| &v.value);
+        value.is_some_and(|v| {
+            v.known().is_none_or(|path| !path.starts_with("/usr/local/cuda/") && path != "/usr/local/cuda")
+        })
+    });
+    let copied = lint.reading.document.instructions.iter().enumerate().any(|(at, instruction)| {
+        let Body::Words(words) = &instruction.body else { return false };
+        lint.reading.stage_of(at).is_some_and(|s| chain.contains(&s))
+            && instruction.flag("from").is_some()
+            && words.iter().any(|w| w.text.contains("/cuda"))
+    });
+    installed(lint, stage) || conda || pip || moved || home || copied
+}
+
+/// A runfile, or `/usr/local/cuda` set to another.
+fn moves(command: &Command) -> bool {
+    let mut words = command.words.iter().filter_map(|w| w.text.value.known());
+    match command.program() {
+        Some("update-alternatives") => words.any(|w| w.contains("cuda")),
+        Some("ln" | "mv") => words.any(|w| w.contains("/usr/local/cuda")),
+        _ => words.any(|w| w.contains("cuda_") && w.contains(".run")),
+    }
+}

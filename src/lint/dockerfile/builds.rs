@@ -1,0 +1,280 @@
+//! What compiles device code while an image is built: pip from source, setup.py, CMake, make, nvcc; and which
+//! variables it takes its architectures from.
+
+use crate::catalog::arch_lists::{ArchVariable, ArchVariables, Grammar};
+use crate::catalog::extensions::{Extension, Prebuilt};
+use crate::dockerfile::commands::{Asked, BuildTool, PipInstall, Requirement, SourceBuild};
+use crate::dockerfile::shell::{Command, When};
+use crate::dockerfile::span::Span;
+use crate::dockerfile::value::Value;
+
+use super::Lint;
+
+/// What starts the compilers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// pip, from a source archive, a repository or a folder.
+    Pip,
+    Setuptools,
+    Cmake,
+    Make,
+    Nvcc,
+    Cargo,
+    Bazel,
+}
+
+/// Something that is compiled, perhaps with device code in it.
+pub struct Build<'a> {
+    /// Index into the reading's commands.
+    pub index: usize,
+    pub command: &'a Command,
+    pub stage: usize,
+    /// The words that ask for it.
+    pub span: Span,
+    pub by: By,
+    /// Where it is a known project with device code.
+    pub project: Option<&'a Extension>,
+    /// The repository, folder or package it comes from, as far as that is known; may be empty.
+    pub origin: String,
+    pub source: Option<&'a SourceBuild>,
+    pub pip: Option<&'a PipInstall>,
+}
+
+/// Whether a build takes its architectures from a variable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reads {
+    No,
+    /// As most projects of its kind do.
+    Probably,
+    /// By what is known of the project or of the tool.
+    Surely,
+}
+
+impl Build<'_> {
+    /// How it is called in messages.
+    pub fn label(&self) -> String {
+        match (self.project, self.by) {
+            (Some(project), _) => project.project.clone(),
+            (None, _) if !self.origin.is_empty() => format!("`{}`", crate::model::escape(self.origin.as_bytes())),
+            (None, By::Pip) => "the project".to_owned(),
+            (None, By::Setuptools) => "setup.py's project".to_owned(),
+            (None, By::Cmake) => "the CMake project".to_owned(),
+            (None, By::Make) => "make's project".to_owned(),
+            (None, By::Nvcc) => "nvcc's output".to_owned(),
+            (None, By::Cargo) => "cargo's project".to_owned(),
+            (None, By::Bazel) => "bazel's project".to_owned(),
+        }
+    }
+
+    /// Whether it always runs, should the build get that far.
+    pub fn is_sure(&self) -> bool {
+        self.command.when == When::Build && !self.command.guessed
+    }
+
+    /// Whether the build reads a variable of that name from its environment.
+    pub fn reads(&self, variable: &ArchVariable, name: &str) -> Reads {
+        let own = |v: &String| v == name || *v == variable.name || variable.aliases.contains(v);
+        if let Some(project) = self.project {
+            // CMake below a known project takes its own variables whatever the project says of others.
+            let cmake = self.by == By::Cmake && variable.grammar == Grammar::Cmake;
+            return match project.variables.iter().any(own) {
+                true if self.takes(variable, name) => Reads::Surely,
+                _ if cmake && variable.environment.iter().any(|n| n == name) => Reads::Surely,
+                _ if variable.adds && variable.environment.iter().any(|n| n == name) => Reads::Surely,
+                _ => Reads::No,
+            };
+        }
+        let by_tool = variable.general && variable.environment.iter().any(|n| n == name);
+        match (self.by, variable.grammar) {
+            _ if variable.adds => match variable.environment.iter().any(|n| n == name) {
+                true => Reads::Surely,
+                false => Reads::Probably,
+            },
+            (By::Pip | By::Setuptools, Grammar::Torch | Grammar::Cmake) if by_tool => Reads::Probably,
+            (By::Cmake, Grammar::Cmake) if by_tool => Reads::Surely,
+            (By::Cmake, Grammar::Torch) if by_tool && self.speaks_of("torch") => Reads::Probably,
+            (By::Make, Grammar::Gencode) => Reads::Probably,
+            (By::Make, Grammar::Torch) if by_tool => Reads::Probably,
+            (By::Cargo, Grammar::One) | (By::Bazel, Grammar::Bazel) => Reads::Probably,
+            _ => Reads::No,
+        }
+    }
+
+    /// The variables that it reads from its environment, under the names that it reads.
+    pub fn wants<'c>(&self, variables: &'c ArchVariables) -> Vec<(&'c ArchVariable, &'c str, Reads)> {
+        let mut out = Vec::new();
+        for variable in variables.all() {
+            let own = variable.environment.is_empty().then_some(&variable.name);
+            for name in own.into_iter().chain(&variable.environment) {
+                let reads = self.reads(variable, name);
+                if reads != Reads::No && !variable.adds {
+                    out.push((variable, name.as_str(), reads));
+                }
+            }
+        }
+        out
+    }
+
+    /// The environment's name is one that is read there: `CUDAARCHS`, not `CMAKE_CUDA_ARCHITECTURES`.
+    fn takes(&self, variable: &ArchVariable, name: &str) -> bool {
+        variable.environment.is_empty() || variable.environment.iter().any(|n| n == name)
+    }
+
+    /// Whether a word of its command, or of where it comes from, holds a text (in lower case).
+    pub fn speaks_of(&self, text: &str) -> bool {
+        let holds = |t: &str| t.to_ascii_lowercase().contains(text);
+        holds(&self.origin) || self.command.words.iter().any(|w| w.text.value.all().any(holds))
+    }
+}
+
+impl<'l> Lint<'l> {
+    /// All that is compiled in stages that are built, in the file's order. Plain `pip install NAME` only where it is
+    /// known to compile.
+    pub fn builds(&self) -> Vec<Build<'l>> {
+        let mut out = Vec::new();
+        for pip in &self.asks.pip {
+            self.of_pip(pip, &mut out);
+        }
+        for source in &self.asks.builds {
+            let by = match source.tool {
+                BuildTool::Setuptools => By::Setuptools,
+                BuildTool::Cmake => By::Cmake,
+                BuildTool::Make => By::Make,
+                BuildTool::Nvcc => By::Nvcc,
+                BuildTool::Cargo => By::Cargo,
+                BuildTool::Bazel => By::Bazel,
+            };
+            let Some(mut build) = self.build(source.command, by) else { continue };
+            build.source = Some(source);
+            self.comes_from(&source.dir, &mut build);
+            out.push(build);
+        }
+        out.sort_by_key(|b| (b.index, b.span));
+        out
+    }
+
+    fn build(&self, index: usize, by: By) -> Option<Build<'l>> {
+        let command = self.reading.commands.get(index)?;
+        let (stage, of) = self.stage_of(command.instruction)?;
+        let (span, none) = (command.span, String::new());
+        (of.built && command.when != When::Start).then_some(Build {
+            index,
+            command,
+            stage,
+            span,
+            by,
+            project: None,
+            origin: none,
+            source: None,
+            pip: None,
+        })
+    }
+
+    fn of_pip(&self, pip: &'l PipInstall, out: &mut Vec<Build<'l>>) {
+        for wanted in &pip.requirements {
+            let Some(mut build) = self.build(pip.command, By::Pip) else { return };
+            build.pip = Some(pip);
+            // A requirements file has no place here: its command has.
+            if let Asked::Here(span) = wanted.asked {
+                build.span = span;
+            }
+            match wanted.url.as_deref() {
+                Some(url) if url.contains(".whl") => continue,
+                Some(url) => {
+                    build.project = self.catalog.extensions().find_repository(url);
+                    build.origin = short(url).to_owned();
+                }
+                None => match self.compiled(pip, wanted) {
+                    Some(project) => build.project = Some(project),
+                    None => continue,
+                },
+            }
+            out.push(build);
+        }
+        for local in &pip.local {
+            let Some(mut build) = self.build(pip.command, By::Pip) else { return };
+            build.pip = Some(pip);
+            let path = match local.value.known() {
+                Some(path) if path.ends_with(".whl") || path.contains(".whl[") => continue,
+                Some(path) => path.split('[').next().unwrap_or(path),
+                None => "",
+            };
+            let dir = match build.command.dir.known() {
+                _ if path.starts_with('/') => Value::Known(path.to_owned()),
+                Some(dir) if !path.is_empty() => Value::Known(joined(dir, path)),
+                _ => Value::Unknown,
+            };
+            self.comes_from(&dir, &mut build);
+            out.push(build);
+        }
+    }
+
+    /// A package by name that pip compiles.
+    fn compiled(&self, pip: &PipInstall, wanted: &Requirement) -> Option<&'l Extension> {
+        let project = self.catalog.extensions().find_package(&wanted.name)?;
+        let forced = pip.no_binary.iter().any(|n| n == ":all:" || crate::catalog::names::dist(n) == wanted.name);
+        let elsewhere = pip.index.is_some() || !pip.extra_indexes.is_empty() || !pip.find_links.is_empty();
+        let compiles = match project.prebuilt {
+            Prebuilt::Source => !elsewhere,
+            Prebuilt::OwnIndex => project.pip_compiles() && !elsewhere,
+            Prebuilt::Downloads | Prebuilt::Wheels | Prebuilt::CpuWheels | Prebuilt::Jit | Prebuilt::Absent => {
+                false
+            }
+        };
+        (forced || compiles).then_some(project)
+    }
+
+    /// Which repository a folder is of: cloned there before, in this stage or one it is FROM.
+    fn comes_from(&self, dir: &Value, build: &mut Build<'l>) {
+        let Some(dir) = dir.known() else { return };
+        let stages = self.chain(build.stage);
+        let before = |command: usize| {
+            let at = self.reading.commands.get(command).and_then(|c| self.reading.stage_of(c.instruction));
+            command < build.index && at.is_some_and(|s| stages.contains(&s))
+        };
+        let inside = |clone: &str| dir == clone || dir.strip_prefix(clone).is_some_and(|r| r.starts_with('/'));
+        let clones = self.asks.clones.iter().filter(|c| before(c.command));
+        let clone = clones
+            .filter_map(|c| Some((c.dir.known().filter(|d| inside(d))?, c.url.value.known()?)))
+            .max_by_key(|(dir, _)| dir.len());
+        match clone {
+            Some((_, url)) => {
+                build.project = self.catalog.extensions().find_repository(url);
+                build.origin = short(url).to_owned();
+            }
+            None => {
+                let last = dir.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+                // Names of places, which say nothing of what is there.
+                if !["", ".", "app", "workspace", "build", "src", "opt", "root", "tmp", "code"].contains(&last) {
+                    build.origin = last.to_owned();
+                }
+            }
+        }
+    }
+}
+
+/// A URL without its scheme and what stands behind the repository's name.
+fn short(url: &str) -> &str {
+    let url = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let url = url.split(['#', '?']).next().unwrap_or(url);
+    let url = url
+        .rfind('@')
+        .filter(|at| url.get(..*at).is_some_and(|u| u.contains('/')))
+        .map_or(url, |at| url.get(..at).unwrap_or(url));
+    url.strip_suffix(".git").unwrap_or(url)
+}
+
+/// A path in a folder.
+fn joined(dir: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = dir.split('/').filter(|p| !p.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            other => parts.push(other),
+        }
+    }
+    format!("/{}", parts.join("/"))
+}
