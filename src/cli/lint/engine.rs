@@ -98,28 +98,8 @@ fn build_arg(text: &str) -> Option<(String, Value)> {
     }
 }
 
-fn understand(bytes: &[u8], _inputs: &Inputs<'_>, context: &Context) -> (Reading, Asks) {
-    let text: String =
-        bytes.utf8_chunks().flat_map(|c| c.valid().chars().chain(c.invalid().iter().map(|_| '\u{1a}'))).collect();
-    let document = crate::dockerfile::syntax::Document {
-        source: bytes.to_vec(),
-        lines: crate::dockerfile::span::LineIndex::new(&text),
-        text,
-        escape: '\\',
-        directives: Vec::new(),
-        comments: Vec::new(),
-        instructions: Vec::new(),
-        errors: Vec::new(),
-    };
-    let reading = Reading {
-        document,
-        stages: Vec::new(),
-        last: None,
-        commands: Vec::new(),
-        scopes: Vec::new(),
-        ends: Vec::new(),
-        unparsed: Vec::new(),
-    };
+fn understand(bytes: &[u8], inputs: &Inputs<'_>, context: &Context) -> (Reading, Asks) {
+    let reading = crate::dockerfile::reading::read(crate::dockerfile::parse::parse(bytes), inputs);
     let asks = commands::asks(&reading, context);
     (reading, asks)
 }
