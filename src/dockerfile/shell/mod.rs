@@ -94,7 +94,7 @@ pub fn commands(input: &Input<'_>) -> Parsed {
 /// Whether a body is nothing but `<<EOF`, so that the lines behind it are the script.
 fn is_opener(text: &str) -> bool {
     let text = text.trim().trim_start_matches(|c: char| c.is_ascii_digit());
-    text.strip_prefix("<<").is_some_and(|rest| !rest.contains([' ', '\t', '<', '\n']))
+    text.is_empty() || text.strip_prefix("<<").is_some_and(|rest| !rest.contains([' ', '\t', '<', '\n']))
 }
 
 /// A heredoc that is the whole script, for the shell or for what `#!` names.
