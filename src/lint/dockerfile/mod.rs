@@ -10,7 +10,6 @@ mod archs;
 mod ask;
 mod base;
 mod builds;
-
 pub mod config;
 mod copies;
 mod driver;
