@@ -39,7 +39,7 @@ pub fn commands_in(text: &str, scope: &Scope) -> Vec<Command> {
     // All spans stand in the text, and those of plain words hold them.
     for arg in parsed.commands.iter().flat_map(|c| &c.words) {
         let slice = text.get(arg.span.start..arg.span.end).expect("a span of the text");
-        if !slice.contains(['\'', '"', '$', '\\', '`']) {
+        if !slice.is_empty() && !slice.contains(['\'', '"', '$', '\\', '`']) {
             assert_eq!(arg.text.value.known(), Some(slice), "{text}");
         }
     }
@@ -126,7 +126,8 @@ fn variables_are_put_in() {
         ("A=(a b); e \"${A[@]}\"", vec!["b"]),
         ("A=(a b); e ${A[0]}", vec!["a"]),
         ("A=V; e ${!A}", vec!["12.4.1"]),
-        (": ${A:=5}; e $A", vec!["5"]),
+        ("unset A; : ${A:=5}; e $A", vec!["5"]),
+        (": ${A:=5}; e $A", vec![]),
         ("case x in a) A=1;; b) A=2;; esac; e $A", vec![]),
         ("A=3; case x in a) A=1;; b) A=2;; esac; e $A", vec!["1", "2", "3"]),
         ("case x in a) A=1;; *) exit 1;; esac; e $A", vec!["1"]),
@@ -376,7 +377,7 @@ fn hostile_scripts_end() {
         let start = std::time::Instant::now();
         let parsed = parsed_in(&text, &Scope::new(), ShellKind::Posix);
         parsed_in(&text, &Scope::new(), ShellKind::Other);
-        assert!(start.elapsed().as_secs() < 20, "{}", &text[..20]);
+        assert!(start.elapsed().as_secs() < 10, "{}", &text[..20]);
         assert!(parsed.commands.len() <= 20_000);
     }
 }
