@@ -15,15 +15,46 @@ use crate::dockerfile::commands::{self, Asks};
 use crate::dockerfile::reading::{Inputs, Reading};
 use crate::dockerfile::value::Value;
 use crate::lint::dockerfile::{self, FileReport, Levels, Lint};
-use crate::model::Finding;
+use crate::model::{Evidence, Finding};
+
+/// What is said of the build besides the Dockerfile.
+#[derive(Debug, Clone, Default)]
+pub struct Build {
+    pub args: Vec<(String, Value)>,
+    pub target: Option<String>,
+    pub platform: Option<String>,
+    pub compose: Option<PathBuf>,
+    pub bake: Option<PathBuf>,
+    pub context: Option<PathBuf>,
+}
+
+impl Build {
+    pub fn new(args: &LintArgs) -> Self {
+        Self {
+            args: args.build_args.iter().filter_map(|arg| build_arg(arg)).collect(),
+            target: args.build_target.clone(),
+            platform: args.platform.as_ref().map(ToString::to_string),
+            compose: args.compose.clone(),
+            bake: args.bake.clone(),
+            context: args.context.clone(),
+        }
+    }
+}
 
 /// What all files of a run are judged by.
 pub struct Engine<'a> {
-    args: &'a LintArgs,
-    fleet: &'a Fleet,
-    levels: &'a Levels,
-    catalog: &'a Catalog,
-    build_args: Vec<(String, Value)>,
+    pub build: Build,
+    pub fleet: &'a Fleet,
+    pub levels: Levels,
+    pub catalog: &'a Catalog,
+}
+
+/// A file, understood.
+pub struct Understood {
+    pub reading: Reading,
+    pub asks: Asks,
+    /// What was taken from elsewhere.
+    pub notes: Vec<String>,
 }
 
 /// A file with what was found in it.
@@ -35,59 +66,65 @@ pub struct Linted {
     pub notes: Vec<String>,
 }
 
-impl<'a> Engine<'a> {
-    pub fn new(
-        args: &'a LintArgs,
-        fleet: &'a Fleet,
-        levels: &'a Levels,
-        catalog: &'a Catalog,
-    ) -> Result<Self, CliError> {
-        let build_args = args.build_args.iter().filter_map(|arg| build_arg(arg)).collect();
-        Ok(Self { args, fleet, levels, catalog, build_args })
-    }
-
+impl Engine<'_> {
+    /// Judges a file by itself.
     pub fn lint(&self, file: &Named) -> Result<Linted, CliError> {
-        let failed = |source| CliError::Read { place: file.name.clone(), source };
-        let mut bytes = Vec::new();
-        let read = match &file.path {
-            Some(path) => File::open(path).and_then(|f| f.take(MOST_BYTES + 1).read_to_end(&mut bytes)),
-            None => io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes),
-        };
-        read.map_err(failed)?;
-        if bytes.len() as u64 > MOST_BYTES {
-            return Err(CliError::TooLarge { place: file.name.clone(), most: MOST_BYTES >> 20 });
-        }
+        let bytes = read(file)?;
         Ok(self.judge(file.path.as_deref(), &file.name, bytes))
     }
 
     /// Judges bytes as the file's.
     pub fn judge(&self, path: Option<&Path>, name: &str, bytes: Vec<u8>) -> Linted {
-        let context = match &self.args.context {
+        let understood = self.understand(path, &bytes);
+        let report = self.report(name, &understood, None);
+        Linted { path: path.map(Path::to_owned), bytes, report, notes: understood.notes }
+    }
+
+    pub fn understand(&self, path: Option<&Path>, bytes: &[u8]) -> Understood {
+        let context = match &self.build.context {
             Some(dir) => Context::of(dir),
             None => Context::around(path),
         };
         let inputs = Inputs {
-            build_args: self.build_args.clone(),
-            target: self.args.build_target.clone(),
-            platform: self.args.platform.as_ref().map(ToString::to_string),
+            build_args: self.build.args.clone(),
+            target: self.build.target.clone(),
+            platform: self.build.platform.clone(),
             base_env: None,
         };
-        let (reading, asks) = understand(&bytes, &inputs, &context);
+        let (reading, asks) = understand(bytes, &inputs, &context);
+        Understood { reading, asks, notes: Vec::new() }
+    }
+
+    /// What the rules say, beside the image that the file made where that was scanned.
+    pub fn report(&self, name: &str, understood: &Understood, image: Option<&Evidence>) -> FileReport {
         let lint = Lint {
-            reading: &reading,
-            asks: &asks,
+            reading: &understood.reading,
+            asks: &understood.asks,
             targets: &self.fleet.targets,
             catalog: self.catalog,
-            image: None,
+            image,
         };
-        let report = dockerfile::file(name, &lint, self.levels);
-        Linted { path: path.map(Path::to_owned), bytes, report, notes: Vec::new() }
+        dockerfile::file(name, &lint, &self.levels)
     }
 
     /// Findings that neither a comment nor a waiver covers.
     pub fn standing(&self, report: &FileReport) -> Vec<Finding> {
-        dockerfile::join(vec![report.clone()], self.fleet, self.catalog, self.levels, Date::today()).findings
+        dockerfile::join(vec![report.clone()], self.fleet, self.catalog, &self.levels, Date::today()).findings
     }
+}
+
+/// A file's bytes, if they are few enough for a Dockerfile.
+pub fn read(file: &Named) -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let read = match &file.path {
+        Some(path) => File::open(path).and_then(|f| f.take(MOST_BYTES + 1).read_to_end(&mut bytes)),
+        None => io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes),
+    };
+    read.map_err(|source| CliError::Read { place: file.name.clone(), source })?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(CliError::TooLarge { place: file.name.clone(), most: MOST_BYTES >> 20 });
+    }
+    Ok(bytes)
 }
 
 /// `NAME=VALUE`; `NAME` alone takes the environment's value, and is left out where that has none, as docker does it.

@@ -21,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 pub use found::{Fix, Found};
-pub use report::{FileReport, Levels, file, join, levels};
+pub use report::{FileReport, Levels, add_to, file, join, levels};
 
 use crate::catalog::Catalog;
 use crate::dockerfile::commands::Asks;
