@@ -6,8 +6,13 @@
 pub mod commands;
 pub mod edit;
 pub mod expand;
+pub mod inputs;
+pub mod parse;
+mod read;
 pub mod reading;
+pub mod scope;
 pub mod shell;
 pub mod span;
+pub mod stages;
 pub mod syntax;
 pub mod value;

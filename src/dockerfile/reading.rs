@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use super::shell::Command;
+use super::expand::{Expander, Work};
+use super::shell::{Command, ShellKind};
 use super::span::Span;
-use super::syntax::{Document, Instruction};
-use super::value::{Scope, Text};
+use super::syntax::{Document, Instruction, Word};
+use super::value::{Scope, Text, Value};
+
+pub use super::read::read;
 
 /// What a stage is built on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,23 +34,42 @@ pub struct Stage {
     pub instructions: std::ops::Range<usize>,
     /// The base, followed through stages: `Image`, `Scratch` or `None`, and the stage whose FROM names it.
     pub root: (Base, usize),
+    /// Earlier stages that the FROM names perhaps: the base is an `Image` whose text is one of several, or unknown
+    /// in part (`FROM build-${TARGETARCH}`). Where all that it may be are stages, the variables are those they
+    /// agree on.
+    pub maybe: Vec<usize>,
     /// The final stage, or one it is FROM, directly or not: what is set and installed here is in the image.
     pub in_image: bool,
+    /// In the image only if such a FROM names it.
+    pub perhaps: bool,
     /// Built at all for the final stage: by FROM, COPY --from or a mount.
     pub built: bool,
 }
+
+/// What COPY --from or a mount of RUN takes files from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    pub instruction: usize,
+    /// `None` where it names what is not there.
+    pub from: Base,
+    /// The flag's value.
+    pub span: Span,
+}
+
+/// The environment of an image, by its reference; empty where it is not known.
+pub type BaseEnv<'a> = &'a dyn Fn(&str) -> Vec<(String, String)>;
 
 /// What may be known besides the file.
 #[derive(Default)]
 pub struct Inputs<'a> {
     /// `--build-arg`, bake, compose: later ones win.
-    pub build_args: Vec<(String, super::value::Value)>,
+    pub build_args: Vec<(String, Value)>,
     /// `--target`.
     pub target: Option<String>,
     /// `linux/amd64`; none: both amd64 and arm64 are possible.
     pub platform: Option<String>,
-    /// The environment of a base image, by its reference.
-    pub base_env: Option<&'a dyn Fn(&str) -> Vec<(String, String)>>,
+    /// The environment of a base image, by its reference. One with a PATH is taken for all of it.
+    pub base_env: Option<BaseEnv<'a>>,
 }
 
 /// An evaluated file.
@@ -63,6 +85,17 @@ pub struct Reading {
     pub scopes: Vec<Arc<Scope>>,
     /// Variables in force at the end of each stage.
     pub ends: Vec<Arc<Scope>>,
+    /// Whether a name that the scope before an instruction has not is surely set nowhere; else the base image may
+    /// set it.
+    pub closed: Vec<bool>,
+    /// The working directory before each instruction.
+    pub dirs: Vec<Arc<Value>>,
+    /// The user before each instruction; the base image's own is unknown.
+    pub users: Vec<Arc<Value>>,
+    /// What reads the shell form at each instruction.
+    pub shells: Vec<ShellKind>,
+    /// Where files are taken from, in file order.
+    pub sources: Vec<Source>,
     /// Bodies of RUN whose shell could not be parsed; their commands come from a plain split into words.
     pub unparsed: Vec<Span>,
 }
@@ -74,6 +107,14 @@ impl Reading {
 
     /// The stage of an instruction; none before the first FROM.
     pub fn stage_of(&self, instruction: usize) -> Option<usize> {
-        self.stages.iter().position(|s| s.instructions.contains(&instruction))
+        self.stages.partition_point(|s| s.instructions.start <= instruction).checked_sub(1)
+    }
+
+    /// What a word of an instruction comes to.
+    pub fn expand(&self, instruction: usize, word: &Word) -> Text {
+        let Some(scope) = self.scopes.get(instruction) else { return Text::default() };
+        let closed = self.closed.get(instruction) == Some(&true);
+        let work = Work::default();
+        Expander { scope, closed, escape: self.document.escape, work: &work }.word(word)
     }
 }

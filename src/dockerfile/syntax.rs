@@ -26,6 +26,34 @@ impl Document {
     pub fn slice(&self, span: Span) -> &str {
         self.text.get(span.start..span.end).unwrap_or_default()
     }
+
+    /// The file's bytes, put together from the parts and from what stands between them.
+    pub fn print(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.source.len());
+        let mut at = 0;
+        for part in self.parts() {
+            out.extend_from_slice(self.source.get(at..part.start).unwrap_or_default());
+            out.extend_from_slice(self.source.get(part.start..part.end).unwrap_or_default());
+            at = part.end;
+        }
+        out.extend_from_slice(self.source.get(at..).unwrap_or_default());
+        out
+    }
+
+    /// Directives, instructions and the comments outside of instructions, in file order.
+    pub fn parts(&self) -> Vec<Span> {
+        let mut out: Vec<Span> = self.directives.iter().map(|d| d.span).collect();
+        out.extend(self.instructions.iter().map(|i| i.span));
+        out.sort_unstable();
+        let inside = |comment: &Comment| {
+            let before = out.partition_point(|part| part.start <= comment.span.start);
+            before.checked_sub(1).and_then(|at| out.get(at)).is_some_and(|part| part.contains(comment.span))
+        };
+        let outside: Vec<Span> = self.comments.iter().filter(|c| !inside(c)).map(|c| c.span).collect();
+        out.extend(outside);
+        out.sort_unstable();
+        out
+    }
 }
 
 /// What the parser could not take, or BuildKit would not.
@@ -77,17 +105,72 @@ pub enum Keyword {
     Unknown,
 }
 
+impl Keyword {
+    /// All of Docker's.
+    pub const ALL: [Self; 18] = [
+        Self::Add,
+        Self::Arg,
+        Self::Cmd,
+        Self::Copy,
+        Self::Entrypoint,
+        Self::Env,
+        Self::Expose,
+        Self::From,
+        Self::Healthcheck,
+        Self::Label,
+        Self::Maintainer,
+        Self::Onbuild,
+        Self::Run,
+        Self::Shell,
+        Self::Stopsignal,
+        Self::User,
+        Self::Volume,
+        Self::Workdir,
+    ];
+
+    /// As it is written by custom; empty for `Unknown`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Add => "ADD",
+            Self::Arg => "ARG",
+            Self::Cmd => "CMD",
+            Self::Copy => "COPY",
+            Self::Entrypoint => "ENTRYPOINT",
+            Self::Env => "ENV",
+            Self::Expose => "EXPOSE",
+            Self::From => "FROM",
+            Self::Healthcheck => "HEALTHCHECK",
+            Self::Label => "LABEL",
+            Self::Maintainer => "MAINTAINER",
+            Self::Onbuild => "ONBUILD",
+            Self::Run => "RUN",
+            Self::Shell => "SHELL",
+            Self::Stopsignal => "STOPSIGNAL",
+            Self::User => "USER",
+            Self::Volume => "VOLUME",
+            Self::Workdir => "WORKDIR",
+            Self::Unknown => "",
+        }
+    }
+
+    /// The keyword that a word is, in any case of letters.
+    pub fn of(word: &str) -> Self {
+        Self::ALL.into_iter().find(|k| k.name().eq_ignore_ascii_case(word)).unwrap_or(Self::Unknown)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instruction {
     pub keyword: Keyword,
     /// The keyword as it was written.
     pub keyword_span: Span,
-    /// From the keyword to the last byte, heredocs with their terminators included, without the line end.
+    /// From the keyword to the last byte, heredocs with their terminators included, without the line end. (Where
+    /// lines with nothing but a continuation stand before the keyword: from the first of them.)
     pub span: Span,
     /// `--from=x`, in order, before the body.
     pub flags: Vec<Flag>,
     pub body: Body,
-    /// In the order of their openers. The bodies are not in `body`.
+    /// In the order of their openers. The bodies are not in `body`. Those of ONBUILD are with its inner instruction.
     pub heredocs: Vec<Heredoc>,
     /// Why BuildKit would refuse it; what could be read is there all the same.
     pub error: Option<SyntaxError>,
@@ -114,9 +197,11 @@ pub enum Body {
     Shell(Joined),
     /// The JSON form of the same, and SHELL: unescaped words.
     Exec(Vec<Word>),
-    /// COPY, ADD, EXPOSE, VOLUME, USER, WORKDIR, STOPSIGNAL, MAINTAINER, in shell or JSON form.
+    /// COPY, ADD, EXPOSE, VOLUME in shell or JSON form; USER, WORKDIR, STOPSIGNAL, MAINTAINER, where all that is
+    /// written is one word; `NONE` of HEALTHCHECK.
     Words(Vec<Word>),
-    /// The instruction behind ONBUILD.
+    /// The instruction behind ONBUILD. What is wrong with it alone stands in its own `error`: BuildKit finds that
+    /// only when it builds on the image. Of an ONBUILD in an ONBUILD the body is not read.
     Onbuild(Box<Instruction>),
 }
 
@@ -181,6 +266,22 @@ impl Joined {
     pub fn push(&mut self, text: &str, file: usize) {
         self.pieces.push((self.text.len(), file));
         self.text.push_str(text);
+    }
+
+    /// A part of it.
+    pub fn slice(&self, range: std::ops::Range<usize>) -> Self {
+        let text = self.text.get(range.clone()).unwrap_or_default().to_owned();
+        let later = self.pieces.partition_point(|(at, _)| *at <= range.start);
+        let pieces = std::iter::once((0, self.offset(range.start)))
+            .chain(
+                self.pieces
+                    .iter()
+                    .skip(later)
+                    .take_while(|(at, _)| *at < range.end)
+                    .map(|(at, file)| (at - range.start, *file)),
+            )
+            .collect();
+        Self { text, pieces }
     }
 
     /// The place in the file of an offset into `text`.

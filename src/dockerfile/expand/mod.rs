@@ -35,7 +35,7 @@ impl Default for Work {
 
 impl Work {
     /// Takes some of it; false when there is not enough.
-    fn take(&self, amount: usize) -> bool {
+    pub fn take(&self, amount: usize) -> bool {
         let left = self.0.get().checked_sub(amount);
         self.0.set(left.unwrap_or(0));
         left.is_some()

@@ -169,7 +169,7 @@ fn the_trail_has_what_was_used() {
     assert_eq!(names("${CUDA:-$TAG}"), ["CUDA"]);
     assert_eq!(names("${EMPTY:-$PATHS}"), ["EMPTY", "PATHS"]);
     assert_eq!(names("${OS:-$CUDA}"), ["OS", "CUDA"], "in one of the choices");
-    assert_eq!(names("$NOBODY"), [String::new(); 0]);
+    assert!(names("$NOBODY").is_empty());
 }
 
 #[test]

@@ -1,6 +1,25 @@
 //! What a RUN does: its commands, one by one, with the variables they see.
 
+mod build;
+mod lex;
+mod output;
+mod param;
+mod parse;
+mod pattern;
+mod plain;
+mod scan;
+mod simple;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod vars;
+mod walk;
+mod word;
+mod wrap;
+
 use std::collections::BTreeMap;
+
+use walk::Walk;
 
 use super::span::Span;
 use super::syntax::{Document, Heredoc, Joined, Word};
@@ -50,9 +69,79 @@ pub struct Parsed {
     pub unparsed: Vec<Span>,
 }
 
+impl ShellKind {
+    /// By the words of SHELL, or the path behind `#!`: `/bin/bash`, `conda run -n x bash -c`.
+    pub fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Self {
+        if words.into_iter().any(wrap::is_shell) { Self::Posix } else { Self::Other }
+    }
+}
+
 /// Reads a body. It never fails: what cannot be parsed is split into words.
-pub fn commands(_input: &Input<'_>) -> Parsed {
-    Parsed::default()
+pub fn commands(input: &Input<'_>) -> Parsed {
+    let mut walk = Walk::new(input);
+    match input.body {
+        Script::Exec(words) => walk.exec(words),
+        Script::Text(text) => match input.heredocs {
+            [heredoc] if is_opener(&text.text) => whole_heredoc(&mut walk, heredoc),
+            _ if input.kind == ShellKind::Other => walk.other(text),
+            [] => walk.script(text),
+            heredocs => walk.script(&with_heredocs(input.document, text, heredocs)),
+        },
+    }
+    Parsed { commands: walk.commands, unparsed: walk.unparsed }
+}
+
+/// Whether a body is nothing but `<<EOF`, so that the lines behind it are the script.
+fn is_opener(text: &str) -> bool {
+    let text = text.trim().trim_start_matches(|c: char| c.is_ascii_digit());
+    text.strip_prefix("<<").is_some_and(|rest| !rest.contains([' ', '\t', '<', '\n']))
+}
+
+/// A heredoc that is the whole script, for the shell or for what `#!` names.
+fn whole_heredoc(walk: &mut Walk<'_>, heredoc: &Heredoc) {
+    let input = walk.input;
+    let body = input.document.slice(heredoc.body);
+    let source = Joined::at(body, heredoc.body.start);
+    let Some(line) = body.strip_prefix("#!").map(|b| b.lines().next().unwrap_or_default()) else {
+        if input.kind == ShellKind::Posix {
+            walk.script(&source);
+        } else {
+            walk.other(&source);
+        }
+        return;
+    };
+    if ShellKind::of(line.split_whitespace()) == ShellKind::Posix {
+        walk.script(&source);
+        return;
+    }
+    let mut at = heredoc.body.start + 2;
+    let mut words = Vec::new();
+    for word in line.split_inclusive(char::is_whitespace) {
+        let text = word.trim();
+        let start = at + (word.len() - word.trim_start().len());
+        if !text.is_empty() {
+            let span = Span::new(start, start + text.len());
+            words.push(Arg { text: Text::known(text), partly: None, span });
+        }
+        at += word.len();
+    }
+    let place = Span::new(heredoc.body.start, heredoc.body.start + 2 + line.len());
+    walk.emit(words, place, Some(heredoc.body), None, &[]);
+}
+
+/// The script as the shell gets it: the bodies stand behind the text.
+fn with_heredocs(document: &Document, text: &Joined, heredocs: &[Heredoc]) -> Joined {
+    let mut all = text.clone();
+    for heredoc in heredocs {
+        let body = document.slice(heredoc.body);
+        all.push("\n", heredoc.body.start);
+        all.push(body, heredoc.body.start);
+        if !body.is_empty() && !body.ends_with('\n') {
+            all.push("\n", heredoc.body.end);
+        }
+        all.push(&heredoc.name, heredoc.end.map_or(heredoc.body.end, |e| e.start));
+    }
+    all
 }
 
 /// When a command runs.
@@ -93,7 +182,19 @@ pub struct Command {
 pub struct Arg {
     /// Without quotes, variables put in.
     pub text: Text,
+    /// What is known of it where its value is unknown, with [`HOLE`] for the rest: `torch==\u{fffc}`.
+    pub partly: Option<String>,
     pub span: Span,
+}
+
+/// Stands for what is not known in [`Arg::partly`].
+pub const HOLE: &str = "\u{fffc}";
+
+impl Arg {
+    /// The text, or what is known of it; where it may be one of several, the first.
+    pub fn known_or_partly(&self) -> &str {
+        self.text.value.all().next().or(self.partly.as_deref()).unwrap_or(HOLE)
+    }
 }
 
 /// A shell variable.
