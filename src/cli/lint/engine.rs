@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::MOST_BYTES;
+use super::builds::{Builds, Kind};
 use super::context::Context;
 use super::discover::Named;
 use crate::catalog::Catalog;
@@ -12,7 +13,8 @@ use crate::cli::args::LintArgs;
 use crate::cli::error::CliError;
 use crate::config::{Date, Fleet};
 use crate::dockerfile::commands::{self, Asks};
-use crate::dockerfile::reading::{Inputs, Reading};
+use crate::dockerfile::parse::parse;
+use crate::dockerfile::reading::{Inputs, Reading, read};
 use crate::dockerfile::value::Value;
 use crate::lint::dockerfile::{self, FileReport, Levels, Lint};
 use crate::model::{Evidence, Finding};
@@ -47,6 +49,7 @@ pub struct Engine<'a> {
     pub fleet: &'a Fleet,
     pub levels: Levels,
     pub catalog: &'a Catalog,
+    builds: Builds,
 }
 
 /// A file, understood.
@@ -66,10 +69,21 @@ pub struct Linted {
     pub notes: Vec<String>,
 }
 
-impl Engine<'_> {
+impl<'a> Engine<'a> {
+    /// An error where a compose or bake file that was named cannot be read.
+    pub fn new(build: Build, fleet: &'a Fleet, levels: Levels, catalog: &'a Catalog) -> Result<Self, CliError> {
+        let builds = Builds::default();
+        for (file, kind) in [(&build.compose, Kind::Compose), (&build.bake, Kind::Bake)] {
+            if let Some(file) = file {
+                builds.named(file, kind, None)?;
+            }
+        }
+        Ok(Self { build, fleet, levels, catalog, builds })
+    }
+
     /// Judges a file by itself.
     pub fn lint(&self, file: &Named) -> Result<Linted, CliError> {
-        let bytes = read(file)?;
+        let bytes = bytes(file)?;
         Ok(self.judge(file.path.as_deref(), &file.name, bytes))
     }
 
@@ -81,18 +95,32 @@ impl Engine<'_> {
     }
 
     pub fn understand(&self, path: Option<&Path>, bytes: &[u8]) -> Understood {
-        let context = match &self.build.context {
-            Some(dir) => Context::of(dir),
-            None => Context::around(path),
-        };
-        let inputs = Inputs {
-            build_args: self.build.args.clone(),
-            target: self.build.target.clone(),
-            platform: self.build.platform.clone(),
-            base_env: None,
-        };
-        let (reading, asks) = understand(bytes, &inputs, &context);
-        Understood { reading, asks, notes: Vec::new() }
+        let around = Context::around(path);
+        let document = parse(bytes);
+        let mut inputs = Inputs::default();
+        let mut notes = Vec::new();
+        let mut target = None;
+        if let Some(path) = path {
+            let taken = self.builds.around(around.folders(), path, &document);
+            inputs.build_args = taken.args;
+            notes = taken.notes;
+        }
+        for (file, kind) in [(&self.build.compose, Kind::Compose), (&self.build.bake, Kind::Bake)] {
+            let Some(file) = file else { continue };
+            // That it can be read was seen to before any Dockerfile was.
+            let taken = self.builds.named(file, kind, path).unwrap_or_default();
+            inputs.build_args.extend(taken.args);
+            inputs.platform = taken.platform.or(inputs.platform);
+            target = taken.target.or(target);
+            notes.extend(taken.notes);
+        }
+        inputs.build_args.extend(self.build.args.iter().cloned());
+        inputs.platform = self.build.platform.clone().or(inputs.platform);
+        inputs.target = self.build.target.clone().or(target);
+        let reading = read(document, &inputs);
+        let context = self.build.context.as_deref().map_or(around, Context::of);
+        let asks = commands::asks(&reading, &context);
+        Understood { reading, asks, notes }
     }
 
     /// What the rules say, beside the image that the file made where that was scanned.
@@ -114,13 +142,13 @@ impl Engine<'_> {
 }
 
 /// A file's bytes, if they are few enough for a Dockerfile.
-pub fn read(file: &Named) -> Result<Vec<u8>, CliError> {
+pub fn bytes(file: &Named) -> Result<Vec<u8>, CliError> {
     let mut bytes = Vec::new();
-    let read = match &file.path {
+    let done = match &file.path {
         Some(path) => File::open(path).and_then(|f| f.take(MOST_BYTES + 1).read_to_end(&mut bytes)),
         None => io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes),
     };
-    read.map_err(|source| CliError::Read { place: file.name.clone(), source })?;
+    done.map_err(|source| CliError::Read { place: file.name.clone(), source })?;
     if bytes.len() as u64 > MOST_BYTES {
         return Err(CliError::TooLarge { place: file.name.clone(), most: MOST_BYTES >> 20 });
     }
@@ -133,30 +161,4 @@ fn build_arg(text: &str) -> Option<(String, Value)> {
         Some((name, value)) => Some((name.to_owned(), Value::Known(value.to_owned()))),
         None => std::env::var(text).ok().map(|value| (text.to_owned(), Value::Known(value))),
     }
-}
-
-fn understand(bytes: &[u8], _inputs: &Inputs<'_>, context: &Context) -> (Reading, Asks) {
-    let text: String =
-        bytes.utf8_chunks().flat_map(|c| c.valid().chars().chain(c.invalid().iter().map(|_| '\u{1a}'))).collect();
-    let document = crate::dockerfile::syntax::Document {
-        source: bytes.to_vec(),
-        lines: crate::dockerfile::span::LineIndex::new(&text),
-        text,
-        escape: '\\',
-        directives: Vec::new(),
-        comments: Vec::new(),
-        instructions: Vec::new(),
-        errors: Vec::new(),
-    };
-    let reading = Reading {
-        document,
-        stages: Vec::new(),
-        last: None,
-        commands: Vec::new(),
-        scopes: Vec::new(),
-        ends: Vec::new(),
-        unparsed: Vec::new(),
-    };
-    let asks = commands::asks(&reading, context);
-    (reading, asks)
 }

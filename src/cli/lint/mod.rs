@@ -1,5 +1,6 @@
 //! `imagelint lint [PATH]…`.
 
+mod builds;
 mod context;
 mod discover;
 mod engine;
@@ -38,7 +39,7 @@ pub fn run(args: &LintArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.fix && files.iter().any(|f| f.path.is_none()) {
         return Err(CliError::FixOfStandardInput);
     }
-    let engine = Engine { build: Build::new(args), fleet: &fleet, levels, catalog };
+    let engine = Engine::new(Build::new(args), &fleet, levels, catalog)?;
     let all = in_parallel(args.jobs, &files, |file| engine.lint(file));
     let mut linted = Vec::new();
     for result in all {
@@ -171,9 +172,9 @@ impl<'a> Beside<'a> {
         catalog: &'a Catalog,
     ) -> Result<Self, CliError> {
         let build = Build { platform, ..Build::default() };
-        let engine = Engine { build, fleet, levels: dockerfile::levels(fleet), catalog };
+        let engine = Engine::new(build, fleet, dockerfile::levels(fleet), catalog)?;
         let file = Named { name: discover::shown(path), path: Some(path.to_owned()) };
-        let understood = engine.understand(Some(path), &engine::read(&file)?);
+        let understood = engine.understand(Some(path), &engine::bytes(&file)?);
         Ok(Self { engine, name: file.name, understood })
     }
 
