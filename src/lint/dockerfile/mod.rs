@@ -33,7 +33,6 @@ pub use ask::Set;
 pub use found::{Fix, Found};
 pub use layers::instructions as instructions_of_layers;
 pub use report::{FileReport, Levels, add_to, file, join, levels};
-pub use report::{FileReport, Levels, file, join, levels};
 
 use crate::catalog::Catalog;
 use crate::dockerfile::commands::Asks;
