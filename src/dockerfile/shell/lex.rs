@@ -7,6 +7,9 @@ use super::scan::{body_end, delimiter, ends_word, word_end};
 /// Tokens taken of one script; what follows is not read.
 const MOST_TOKENS: usize = 1 << 18;
 
+/// How far the end of `(( … ))` is looked for.
+const MOST_ARITHMETIC: usize = 512;
+
 /// Words that nothing closes: behind them, blanks alone end words.
 const MOST_UNCLOSED: usize = 64;
 
@@ -219,7 +222,7 @@ impl Lexer<'_> {
     /// Behind the `))`, where both stand together.
     fn arithmetic_end(&self) -> Option<usize> {
         let mut depth = 0usize;
-        for at in self.at..self.bytes.len().min(self.at + 4096) {
+        for at in self.at..self.bytes.len().min(self.at + MOST_ARITHMETIC) {
             match self.bytes.get(at)? {
                 b'(' => depth += 1,
                 b')' if depth == 2 => return (self.bytes.get(at + 1) == Some(&b')')).then_some(at + 2),

@@ -14,6 +14,9 @@ use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::{Joined, Word};
 use crate::dockerfile::value::{Text, Value};
 
+/// Wrappers around one command that are looked through.
+const MOST_WRAPPERS: usize = 16;
+
 /// A command's words as they were written.
 enum Written<'s> {
     Script(&'s Joined, &'s [Range<usize>]),
@@ -137,7 +140,8 @@ impl Walk<'_> {
 
     fn run(&mut self, mut command: Evaluated<'_>, mut front: Vec<(String, Variable)>) {
         let mut more = false;
-        while let Some(inner) = wrap::strip(&command.args) {
+        for _ in 0..MOST_WRAPPERS {
+            let Some(inner) = wrap::strip(&command.args) else { break };
             for index in inner.assignments {
                 front.extend(self.assignment_word(&command, index));
             }

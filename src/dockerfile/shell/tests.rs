@@ -377,8 +377,7 @@ fn hostile_scripts_end() {
         let start = std::time::Instant::now();
         let parsed = parsed_in(&text, &Scope::new(), ShellKind::Posix);
         parsed_in(&text, &Scope::new(), ShellKind::Other);
-        eprintln!("{} {:?}", &text[..20], start.elapsed());
-        assert!(start.elapsed().as_secs() < 20, "{}", &text[..20]);
+        assert!(start.elapsed().as_secs() < 10, "{}", &text[..20]);
         assert!(parsed.commands.len() <= 20_000);
     }
 }

@@ -2,16 +2,19 @@
 
 use std::ops::Range;
 
-use super::Arg;
 use super::build::{Builder, Field};
 use super::scan::{ansi_end, closing, is_name, single_end};
 use super::vars::{Found, Variable};
 use super::walk::Walk;
+use super::{Arg, HOLE};
 use crate::dockerfile::syntax::Joined;
 use crate::dockerfile::value::{Text, Value};
 
 /// Expansions inside each other that are followed.
 const MOST_DEPTH: usize = 16;
+
+/// About what one of several words takes.
+const FIELD_BYTES: usize = 256;
 
 /// Words of an array that are kept.
 const MOST_ITEMS: usize = 512;
@@ -20,12 +23,16 @@ impl Walk<'_> {
     /// The words that one of the script comes to: several where a variable holds a list, none where it is empty.
     pub fn word(&mut self, source: &Joined, range: Range<usize>) -> Vec<Arg> {
         let span = source.span(range.clone());
-        if let Some(items) = self.whole_array(source, &range) {
+        if let Some(items) = self.whole_array(source, &range).filter(|i| self.spend(i.len() * FIELD_BYTES)) {
             return items.into_iter().map(|item| Arg { span, ..item }).collect();
         }
         let mut builder = Builder::new(true);
         self.expand(source, range, false, 0, &mut builder);
-        builder.fields().into_iter().map(|f| Arg { text: f.text, partly: f.partly, span }).collect()
+        let fields = builder.fields();
+        if fields.len() > 1 && !self.spend(fields.len() * FIELD_BYTES) {
+            return vec![Arg { text: Text::default(), partly: Some(HOLE.to_owned()), span }];
+        }
+        fields.into_iter().map(|f| Arg { text: f.text, partly: f.partly, span }).collect()
     }
 
     /// The same as one word, nothing divided: an assignment's value, a redirection's target.
