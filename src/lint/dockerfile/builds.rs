@@ -75,14 +75,15 @@ impl Build<'_> {
     pub fn reads(&self, variable: &ArchVariable, name: &str) -> Reads {
         let own = |v: &String| v == name || *v == variable.name || variable.aliases.contains(v);
         if let Some(project) = self.project {
-            // CMake below a known project takes its own variables whatever the project says of others.
+            // An option of CMake's is no variable of the environment, but has one of its own.
+            let named = |v: &String| v == name && (variable.environment.is_empty() || *v != variable.name);
+            let by_tool = project.variables.iter().any(own) && variable.environment.iter().any(|n| n == name);
+            // CMake below a known project takes its own variable whatever the project says of others.
             let cmake = self.by == By::Cmake && variable.grammar == Grammar::Cmake;
-            return match project.variables.iter().any(own) {
-                true if self.takes(variable, name) => Reads::Surely,
-                _ if cmake && variable.environment.iter().any(|n| n == name) => Reads::Surely,
-                _ if variable.adds && variable.environment.iter().any(|n| n == name) => Reads::Surely,
-                _ => Reads::No,
-            };
+            let any = project.variables.iter().any(named)
+                || by_tool
+                || (cmake || variable.adds) && variable.environment.iter().any(|n| n == name);
+            return if any { Reads::Surely } else { Reads::No };
         }
         let by_tool = variable.general && variable.environment.iter().any(|n| n == name);
         match (self.by, variable.grammar) {
@@ -103,21 +104,17 @@ impl Build<'_> {
     /// The variables that it reads from its environment, under the names that it reads.
     pub fn wants<'c>(&self, variables: &'c ArchVariables) -> Vec<(&'c ArchVariable, &'c str, Reads)> {
         let mut out = Vec::new();
-        for variable in variables.all() {
-            let own = variable.environment.is_empty().then_some(&variable.name);
-            for name in own.into_iter().chain(&variable.environment) {
+        for variable in variables.all().iter().filter(|v| !v.adds) {
+            let own = std::iter::once(&variable.name).chain(&variable.aliases).chain(&variable.environment);
+            for name in own {
                 let reads = self.reads(variable, name);
-                if reads != Reads::No && !variable.adds {
+                let seen = |(_, n, _): &(&ArchVariable, &str, Reads)| *n == name.as_str();
+                if reads != Reads::No && !out.iter().any(seen) {
                     out.push((variable, name.as_str(), reads));
                 }
             }
         }
         out
-    }
-
-    /// The environment's name is one that is read there: `CUDAARCHS`, not `CMAKE_CUDA_ARCHITECTURES`.
-    fn takes(&self, variable: &ArchVariable, name: &str) -> bool {
-        variable.environment.is_empty() || variable.environment.iter().any(|n| n == name)
     }
 
     /// Whether a word of its command, or of where it comes from, holds a text (in lower case).

@@ -2,6 +2,7 @@
 
 use super::pairs;
 use crate::lint::dockerfile::{Found, Lint, Set};
+use crate::model::Runtime;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let Some(last) = lint.reading.last else { return };
@@ -28,7 +29,11 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         base.repository,
         if gone.len() == 1 { "is" } else { "are" }
     );
-    let mut found = Found::warning(set.value_span(), message)
+    // The container toolkit puts the driver where ldconfig looks.
+    let mounted = lint.targets.is_empty() || lint.targets.iter().any(|t| t.runtime == Runtime::Gke);
+    let found =
+        if mounted { Found::warning(set.value_span(), message) } else { Found::note(set.value_span(), message) };
+    let mut found = found
         .label("drops the base's folders")
         .help("put `:${LD_LIBRARY_PATH}` at its end")
         .because(base.because.clone());
@@ -44,10 +49,18 @@ fn entries(path: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::lint::dockerfile::lab::{blamed, mended};
+    use crate::lint::dockerfile::lab::{blamed, lint, mended};
+    use crate::model::Severity;
 
     const RULE: &str = "ld-path-overwrite";
     const BASE: &str = "FROM nvidia/cuda:12.4.1-runtime-ubuntu22.04\n";
+
+    #[test]
+    fn it_is_a_note_where_no_target_mounts_the_driver_there() {
+        let file = format!("{BASE}ENV LD_LIBRARY_PATH=/opt/x/lib\n");
+        assert_eq!(lint(RULE, &file, &[])[0].severity, Severity::Warning);
+        assert_eq!(lint(RULE, &file, &["a100@535"])[0].severity, Severity::Note);
+    }
 
     #[test]
     fn the_base_s_folders_are_lost() {

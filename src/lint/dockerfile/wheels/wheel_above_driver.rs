@@ -1,10 +1,11 @@
 //! A wheel built for a CUDA that a target's driver does not run.
 
 use super::targets::{labels, names, runs};
-use super::toolkit;
 use super::torch::{self, From};
+use crate::catalog::bases::BaseFamily;
 use crate::catalog::compat::is_tegra;
 use crate::catalog::forward::Eligible;
+use crate::catalog::system_packages::SystemKind;
 use crate::catalog::wheels::index_cuda;
 use crate::dockerfile::commands::{Asked, surely};
 use crate::dockerfile::span::Span;
@@ -163,15 +164,34 @@ fn serves(lint: &Lint<'_>, wheel: &Wheel, target: &Target) -> bool {
     native.is_some_and(|c| c.major >= wheel.cuda.major) && forward.serves(&library, host, None)
 }
 
-/// The forward-compat library that the base of a stage brings, by its CUDA.
+/// The forward-compat library that a stage has, by its CUDA: of a package, or of NVIDIA's base.
 pub fn compat_library(lint: &Lint<'_>, stage: usize) -> Option<DriverVersion> {
-    let (base, cuda) = toolkit::of_base(lint, stage)?;
-    if !base.env.iter().any(|(n, _)| n == "NVIDIA_VISIBLE_DEVICES") {
-        return None;
-    }
+    let cuda = installed(lint, stage).or_else(|| {
+        let base = lint.base(stage).filter(|b| b.sure)?;
+        base.cuda.filter(|_| matches!(base.family, BaseFamily::NvidiaCuda | BaseFamily::NvidiaNgc))
+    })?;
     let name = format!("cuda-compat-{}-{}", cuda.major, cuda.minor);
-    let package = lint.catalog.forward().packages().iter().find(|p| p.name == name)?;
-    Some(DriverVersion::branch_floor(package.branch))
+    let package = lint.catalog.forward().packages().iter().find(|p| p.name == name);
+    // Its libcuda is of the branch that came with that CUDA.
+    let branch = package.map(|p| p.branch).or_else(|| {
+        let branch = lint.catalog.drivers().min_branch_for_cuda(cuda)?;
+        (branch.native_cuda == cuda).then_some(branch.branch)
+    });
+    branch.map(DriverVersion::branch_floor)
+}
+
+fn installed(lint: &Lint<'_>, stage: usize) -> Option<CudaVersion> {
+    let chain = lint.chain(stage);
+    let here = |command: usize| {
+        let command = lint.reading.commands.get(command).filter(|c| surely(c.when));
+        command.and_then(|c| lint.stage_of(c.instruction)).is_some_and(|(at, _)| chain.contains(&at))
+    };
+    let packages = lint.asks.system.iter().filter(|s| here(s.command)).flat_map(|s| &s.packages);
+    let mut compat = packages.filter(|p| !p.unsure).filter_map(|p| {
+        let known = lint.catalog.system_packages().classify(&p.name, p.version.as_deref())?;
+        known.cuda.filter(|_| known.kind == SystemKind::Compat)
+    });
+    compat.next_back()
 }
 
 #[cfg(test)]

@@ -2,29 +2,18 @@
 
 use super::toolkit;
 use super::torch::{self, Torch};
-use crate::catalog::extensions::{Extension, Prebuilt};
-use crate::dockerfile::commands::{Asked, BuildTool, Requirement};
-use crate::dockerfile::shell::Command;
-use crate::dockerfile::span::Span;
+use crate::catalog::extensions::Extension;
+use crate::lint::dockerfile::builds::{Build, By};
 use crate::lint::dockerfile::{Found, Lint};
-
-/// A build that goes through torch's cpp_extension.
-struct Build<'a> {
-    command: &'a Command,
-    stage: usize,
-    span: Span,
-    what: String,
-    sure: bool,
-    because: Option<String>,
-}
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let torches = torch::all(lint);
-    for build in builds(lint) {
+    for build in lint.builds() {
+        let Some(sure) = by_torch(lint, &build) else { continue };
         let before = |t: &&Torch<'_>| {
             t.command.span < build.command.span
                 && lint.chain(build.stage).contains(&t.stage)
-                && torch::environment(t.command) == torch::environment(build.command)
+                && same_environment(t, &build)
         };
         // The last one before it counts.
         let Some(torch) = torches.iter().rfind(before) else { continue };
@@ -36,11 +25,10 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         let message = format!(
             "{} is compiled by the base's CUDA {toolkit} for {}, which is built for CUDA {cuda}: torch stops with \"The \
              detected CUDA version ({toolkit}) mismatches the version that was used to compile PyTorch ({cuda})\"",
-            build.what,
+            build.label(),
             torch.told(lint)
         );
-        let maybe =
-            torch.maybe() || build.command.guessed || build.command.when != torch.command.when || !build.sure;
+        let maybe = torch.maybe() || !build.is_sure() || !sure;
         let mut found =
             if maybe { Found::warning(torch.place(), message) } else { Found::error(torch.place(), message) };
         found = found
@@ -54,80 +42,29 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         if let Some(stage) = lint.reading.stages.get(lint.reading.stages.get(build.stage).map_or(0, |s| s.root.1)) {
             found = found.also(stage.from, format!("CUDA {toolkit} comes from here"));
         }
-        found.because.extend(build.because);
+        found.because.extend(build.project.map(Extension::because));
         out.push(found);
     }
 }
 
-fn builds<'a>(lint: &'a Lint<'_>) -> Vec<Build<'a>> {
-    let mut out = Vec::new();
-    let extensions = lint.catalog.extensions();
-    let of = |command: usize| {
-        let command = lint.reading.commands.get(command)?;
-        let (stage, _) = lint.stage_of(command.instruction).filter(|(_, s)| s.built)?;
-        Some((command, stage))
-    };
-    for install in &lint.asks.pip {
-        let Some((command, stage)) = of(install.command) else { continue };
-        for requirement in &install.requirements {
-            let Some(extension) = compiled(lint, requirement, &install.no_binary) else { continue };
-            let span = match &requirement.asked {
-                Asked::Here(span) => *span,
-                Asked::File { .. } => command.span,
-            };
-            let because = Some(extension.because());
-            let sure = extension.is_sure();
-            out.push(Build { command, stage, span, what: extension.project.clone(), sure, because });
-        }
-        // The project's own extension: only a build that sees torch goes through it.
-        let torch_build = install.no_build_isolation && says_archs(lint, command);
-        if !install.local.is_empty() && torch_build {
-            let what = "the extension".to_owned();
-            out.push(Build { command, stage, span: command.span, what, sure: false, because: None });
-        }
-    }
-    for build in lint.asks.builds.iter().filter(|b| b.tool == BuildTool::Setuptools) {
-        let Some((command, stage)) = of(build.command) else { continue };
-        let cloned = lint.asks.clones.iter().filter(|c| c.dir.known().is_some() && c.dir == build.dir);
-        let extension = cloned.filter_map(|c| extensions.find_repository(c.url.value.known()?)).next_back();
-        match extension.filter(|e| e.imports_torch) {
-            Some(extension) => out.push(Build {
-                command,
-                stage,
-                span: command.span,
-                what: extension.project.clone(),
-                sure: extension.is_sure(),
-                because: Some(extension.because()),
-            }),
-            None if says_archs(lint, command) => {
-                let what = "the extension".to_owned();
-                out.push(Build { command, stage, span: command.span, what, sure: false, because: None });
-            }
-            None => {}
-        }
-    }
-    out
+/// A build by setup.py is done by the Python that PATH names, most often.
+fn same_environment(torch: &Torch<'_>, build: &Build<'_>) -> bool {
+    torch::environment(torch.command) == torch::environment(build.command)
 }
 
-/// The list that only builds of torch's extensions read.
-fn says_archs(lint: &Lint<'_>, command: &Command) -> bool {
-    lint.seen(command, "TORCH_CUDA_ARCH_LIST").is_some()
-}
-
-fn compiled<'a>(lint: &'a Lint<'_>, requirement: &Requirement, no_binary: &[String]) -> Option<&'a Extension> {
-    if requirement.unsure || requirement.marker.is_some() {
+/// Whether a build goes through torch's cpp_extension, and whether that is sure.
+fn by_torch(lint: &Lint<'_>, build: &Build<'_>) -> Option<bool> {
+    if !matches!(build.by, By::Pip | By::Setuptools) {
         return None;
     }
-    let extensions = lint.catalog.extensions();
-    let extension = match &requirement.url {
-        // A wheel's URL is no source.
-        Some(url) if url.contains(".whl") => return None,
-        Some(url) => extensions.find_repository(url)?,
-        None => extensions.find_package(&requirement.name)?,
-    };
-    let forced = no_binary.iter().any(|n| n == ":all:" || *n == requirement.name);
-    let source = requirement.url.is_some() || forced || extension.prebuilt == Prebuilt::Source;
-    (extension.imports_torch && source && extension.cuda_when.is_empty()).then_some(extension)
+    match build.project {
+        Some(project) => (project.imports_torch && project.cuda_when.is_empty()).then_some(project.is_sure()),
+        // The list that only builds of torch's extensions read; in a build that sees torch.
+        None => {
+            let isolated = build.pip.is_some_and(|p| !p.no_build_isolation);
+            (!isolated && lint.seen(build.command, "TORCH_CUDA_ARCH_LIST").is_some()).then_some(false)
+        }
+    }
 }
 
 #[cfg(test)]
