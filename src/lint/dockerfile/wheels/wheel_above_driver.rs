@@ -83,6 +83,11 @@ fn others(lint: &Lint<'_>) -> Vec<Wheel> {
             let version = requirement.pinned().unwrap_or_default();
             let known = lint.catalog.wheels().package_cuda(&requirement.name, version).filter(|k| k.sure);
             let Some((major, known)) = known.and_then(|k| Some((k.cuda_major?, k))) else { continue };
+            // Without libraries it runs on the CPU: where neither the base nor pip has them, that is what it is for.
+            let says = requirement.name.contains("-cu") || !requirement.extras.is_empty();
+            if !known.brings && !says && lint.base(stage).is_none_or(|b| b.cuda.is_none()) {
+                continue;
+            }
             let span = match &requirement.asked {
                 Asked::Here(span) => *span,
                 Asked::File { .. } => command.span,
