@@ -19,6 +19,8 @@ mod wrap;
 
 use std::collections::BTreeMap;
 
+pub use pattern::Pattern as Glob;
+pub use simple::{join as join_path, normal as normal_path};
 use walk::Walk;
 
 use super::span::Span;
