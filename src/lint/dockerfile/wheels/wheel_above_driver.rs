@@ -1,6 +1,6 @@
 //! A wheel built for a CUDA that a target's driver does not run.
 
-use super::targets::{labels, names, runs};
+use super::targets::{names, runs, with_drivers};
 use super::torch::{self, From};
 use crate::catalog::bases::BaseFamily;
 use crate::catalog::compat::is_tegra;
@@ -83,6 +83,10 @@ fn others(lint: &Lint<'_>) -> Vec<Wheel> {
             let version = requirement.pinned().unwrap_or_default();
             let known = lint.catalog.wheels().package_cuda(&requirement.name, version).filter(|k| k.sure);
             let Some((major, known)) = known.and_then(|k| Some((k.cuda_major?, k))) else { continue };
+            // A base that asks for the same driver is another rule's matter.
+            if lint.base(stage).and_then(|b| b.cuda).is_some_and(|c| c.major >= major) {
+                continue;
+            }
             // Without libraries it runs on the CPU: where neither the base nor pip has them, that is what it is for.
             let says = requirement.name.contains("-cu") || !requirement.extras.is_empty();
             if !known.brings && !says && lint.base(stage).is_none_or(|b| b.cuda.is_none()) {
@@ -114,10 +118,7 @@ fn judge(lint: &Lint<'_>, wheel: &Wheel) -> Option<Found> {
     let first = bad.first()?;
     let floor = lint.catalog.toolkits().floor_of(wheel.cuda)?;
     let by_compat = bad.iter().all(|t| serves(lint, wheel, t));
-    let drivers: Vec<String> = bad.iter().filter_map(|t| Some(t.driver.as_ref()?.text.clone())).collect();
-    let mut drivers: Vec<&str> = drivers.iter().map(String::as_str).collect();
-    drivers.dedup();
-    let has = format!("{} with driver {}", labels(&bad), drivers.join(", "));
+    let has = with_drivers(&bad);
     let message = match (by_compat, wheel.torch) {
         (true, _) => format!(
             "{} is built for CUDA {}, which asks for driver {}: on {has} it runs only through the base's \
@@ -130,7 +131,7 @@ fn judge(lint: &Lint<'_>, wheel: &Wheel) -> Option<Found> {
             wheel.told, wheel.cuda, floor.driver
         ),
         (false, false) => format!(
-            "{} is built for CUDA {}, which asks for driver {}: {has} answers \"CUDA driver version is insufficient \
+            "{} is built for CUDA {}, which asks for driver {}: on {has} it stops with \"CUDA driver version is insufficient \
              for CUDA runtime version\"",
             wheel.told, wheel.cuda.major, floor.driver
         ),
@@ -172,7 +173,7 @@ fn serves(lint: &Lint<'_>, wheel: &Wheel, target: &Target) -> bool {
 /// The forward-compat library that a stage has, by its CUDA: of a package, or of NVIDIA's base.
 pub fn compat_library(lint: &Lint<'_>, stage: usize) -> Option<DriverVersion> {
     let cuda = installed(lint, stage).or_else(|| {
-        let base = lint.base(stage).filter(|b| b.sure)?;
+        let base = lint.base(stage)?;
         base.cuda.filter(|_| matches!(base.family, BaseFamily::NvidiaCuda | BaseFamily::NvidiaNgc))
     })?;
     let name = format!("cuda-compat-{}-{}", cuda.major, cuda.minor);
