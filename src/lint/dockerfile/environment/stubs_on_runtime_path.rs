@@ -14,7 +14,13 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let message =
         format!("{folder} on LD_LIBRARY_PATH puts the toolkit's stub of libcuda before the host's driver: {end}");
     let found = match (sure, linked(lint)) {
-        _ if absent => Found::note(set.value_span(), message),
+        _ if absent => Found::note(
+            set.value_span(),
+            format!(
+                "{folder} on LD_LIBRARY_PATH: this base has no such folder; with a devel base the stub of libcuda in it \
+                     would go before the host's driver"
+            ),
+        ),
         (true, true) => Found::error(set.value_span(), message),
         _ => Found::warning(set.value_span(), message),
     };

@@ -32,9 +32,16 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         if seen.contains(&(wheel.stage, wheel.cuda.major)) {
             continue;
         }
-        if let Some(found) = judge(lint, &wheel) {
-            seen.push((wheel.stage, wheel.cuda.major));
-            out.push(found);
+        let judged =
+            |t: &&Target| !is_tegra(t.capability) && t.runtime != Runtime::Wsl && t.runtime != Runtime::Tegra;
+        let low = |t: &&Target| runs(lint, t, wheel.cuda) == Some(false);
+        let bad: Vec<&Target> = lint.targets.iter().filter(judged).filter(low).collect();
+        let (helped, left): (Vec<&Target>, Vec<&Target>) = bad.into_iter().partition(|t| serves(lint, &wheel, t));
+        for (targets, by_compat) in [(left, false), (helped, true)] {
+            if let Some(found) = judge(lint, &wheel, &targets, by_compat) {
+                seen.push((wheel.stage, wheel.cuda.major));
+                out.push(found);
+            }
         }
     }
 }
@@ -111,18 +118,14 @@ fn others(lint: &Lint<'_>) -> Vec<Wheel> {
     out
 }
 
-fn judge(lint: &Lint<'_>, wheel: &Wheel) -> Option<Found> {
-    let judged = |t: &&Target| !is_tegra(t.capability) && t.runtime != Runtime::Wsl && t.runtime != Runtime::Tegra;
-    let low = |t: &&Target| runs(lint, t, wheel.cuda) == Some(false);
-    let bad: Vec<&Target> = lint.targets.iter().filter(judged).filter(low).collect();
+fn judge(lint: &Lint<'_>, wheel: &Wheel, bad: &[&Target], by_compat: bool) -> Option<Found> {
     let first = bad.first()?;
     let floor = lint.catalog.toolkits().floor_of(wheel.cuda)?;
-    let by_compat = bad.iter().all(|t| serves(lint, wheel, t));
-    let has = with_drivers(&bad);
+    let has = with_drivers(bad);
     let message = match (by_compat, wheel.torch) {
         (true, _) => format!(
-            "{} is built for CUDA {}, which asks for driver {}: on {has} it runs only through the base's \
-             forward-compat library",
+            "{} is built for CUDA {}, which asks for driver {}: on {has} it runs only through a \
+             forward-compat library of the base",
             wheel.told, wheel.cuda, floor.driver
         ),
         (false, true) => format!(
@@ -154,10 +157,10 @@ fn judge(lint: &Lint<'_>, wheel: &Wheel) -> Option<Found> {
             false => format!("take a build for CUDA {} or older, or newer drivers", below.major),
         });
     }
-    Some(found.on(names(&bad)))
+    Some(found.on(names(bad)))
 }
 
-/// Whether a forward-compat library of the base brings the wheel's CUDA to a target.
+/// Whether a forward-compat library of the base brings the wheel's CUDA to a target, or may: of an unknown base.
 fn serves(lint: &Lint<'_>, wheel: &Wheel, target: &Target) -> bool {
     let Some(host) = target.driver.as_ref().map(|d| &d.lowest) else { return false };
     let forward = lint.catalog.forward();
@@ -165,7 +168,7 @@ fn serves(lint: &Lint<'_>, wheel: &Wheel, target: &Target) -> bool {
         return false;
     }
     let stage = lint.reading.last.unwrap_or(wheel.stage);
-    let Some(library) = compat_library(lint, stage) else { return false };
+    let Some(library) = compat_library(lint, stage) else { return lint.base(stage).is_none() };
     let native = lint.catalog.drivers().native_cuda(&library);
     native.is_some_and(|c| c.major >= wheel.cuda.major) && forward.serves(&library, host, None)
 }
@@ -221,6 +224,12 @@ mod tests {
         assert!(found[0].message.contains("580.65.06") && found[0].help.as_deref().unwrap().contains("CUDA 12"));
         assert!(lint(RULE, &file, &["RTX 4090@580"]).is_empty());
         assert!(lint(RULE, &file, &["RTX 4090"]).is_empty());
+        // An unknown base may have the library, which GeForce does not take.
+        let unknown =
+            super::tests::file("example.com/x:1", &format!("torch==2.10.0+cu130 --extra-index-url {INDEX}/cu130"));
+        let found = lint(RULE, &unknown, &["RTX 4090@550", "a100@550"]);
+        let said: Vec<_> = found.iter().map(|f| (f.severity, f.targets.join(" "))).collect();
+        assert_eq!(said, [(Severity::Warning, "a100@550".into()), (Severity::Error, "rtx-4090@550".into())]);
     }
 
     #[test]
