@@ -42,3 +42,38 @@ fn told(lint: &Lint<'_>, build: &Build<'_>) -> Option<Found> {
     let start = lint.reading.instruction(build.command.instruction)?.span.start;
     Some(found.suggest(format!("set {first}"), vec![Edit::new(Span::new(start, start), format!("ENV {first}\n"))]))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint, mended};
+
+    const RULE: &str = "force-cuda-missing";
+    const BASE: &str = "FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\n";
+    const BUILD: &str = "RUN pip install git+https://github.com/facebookresearch/detectron2\n";
+
+    #[test]
+    fn built_without_a_gpu() {
+        let file = format!("{BASE}{BUILD}");
+        assert_eq!(blamed(RULE, &file, &[]), ["git+https://github.com/facebookresearch/detectron2"]);
+        assert!(mended(RULE, &file, &[]).contains("ENV FORCE_CUDA=1\nRUN pip"));
+        let file = format!("{BASE}RUN export FORCE_CUDA=1\n{BUILD}");
+        assert_eq!(lint(RULE, &file, &[]).len(), 1);
+    }
+
+    #[test]
+    fn told_to_or_not_of_the_kind() {
+        for file in [
+            format!("{BASE}ENV FORCE_CUDA=1\n{BUILD}"),
+            format!("{BASE}ARG FORCE_CUDA\n{BUILD}"),
+            format!("{BASE}RUN FORCE_CUDA=1 pip install git+https://github.com/facebookresearch/detectron2\n"),
+            format!("FROM ubuntu:24.04\n{BUILD}"),
+            format!("FROM nvidia/cuda:12.8.1-runtime-ubuntu22.04\n{BUILD}"),
+            format!("{BASE}RUN pip install git+https://github.com/huggingface/transformers\n"),
+            format!("{BASE}RUN if true; then pip install git+https://github.com/facebookresearch/detectron2; fi\n"),
+            // Its wheels come from its own page.
+            format!("{BASE}RUN pip install torch-scatter -f https://data.pyg.org/whl/torch-2.6.0+cu124.html\n"),
+        ] {
+            assert!(lint(RULE, &file, &[]).is_empty(), "{file}");
+        }
+    }
+}
