@@ -11,8 +11,10 @@ pub(super) fn entry(range: Range<usize>) -> ArchEntry {
 }
 
 pub(super) fn parse(variable: &ArchVariable, value: &str) -> ArchList {
-    if variable.grammar == Grammar::Gencode {
-        return gencode::parse(variable, value);
+    match variable.grammar {
+        Grammar::Gencode => return gencode::parse(variable, value),
+        Grammar::Free => return ArchList::default(),
+        _ => {}
     }
     let mut list = ArchList { separator: first(variable).to_owned(), ..ArchList::default() };
     for (range, between) in members(value) {
@@ -55,7 +57,7 @@ fn separator(variable: &ArchVariable, value: &str, between: Range<usize>, list: 
     if list.entries.len() == 1 {
         list.separator = if takes(variable, text) { text.to_owned() } else { first(variable).to_owned() };
     }
-    if takes(variable, text) {
+    if takes(variable, text) || variable.separators.is_empty() {
         return;
     }
     let wanted = first(variable);
@@ -99,7 +101,6 @@ fn strict_ends(variable: &ArchVariable, value: &str, list: &mut ArchList) {
 fn member(variable: &ArchVariable, text: &str, range: Range<usize>, list: &mut ArchList) {
     let mut one = entry(range.clone());
     let problem = match variable.grammar {
-        Grammar::Free => Ok(()),
         _ if keyword(variable, text).is_some() => {
             one.keyword = keyword(variable, text);
             Ok(())
@@ -113,7 +114,7 @@ fn member(variable: &ArchVariable, text: &str, range: Range<usize>, list: &mut A
         Grammar::One if list.entries.is_empty() => plain(text, false, &mut one),
         Grammar::One => Err(("one architecture is taken, no list".to_owned(), None)),
         Grammar::Gfx => gfx(text, &mut one),
-        Grammar::Gencode => Ok(()),
+        Grammar::Gencode | Grammar::Free => Ok(()),
     };
     if let Err((what, replacement)) = problem {
         list.problems.push(ArchProblem { range, what, replacement });

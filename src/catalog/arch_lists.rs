@@ -263,3 +263,6 @@ impl ArchVariables {
         self.variables.iter().find(|v| v.name == name || v.aliases.iter().any(|a| a == name))
     }
 }
+
+#[cfg(test)]
+mod tests;

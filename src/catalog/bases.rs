@@ -65,7 +65,8 @@ pub struct Base {
     /// Pinned by a digest.
     pub digest: bool,
     pub cuda: Option<CudaVersion>,
-    /// With its patch level, as tag or row write it: "12.4.1".
+    /// With its patch level, as tag or row write it: "12.4.1"; "12" where only the major is said, and `cuda` is
+    /// `None`.
     pub cuda_text: Option<String>,
     pub rocm: Option<String>,
     /// `None`: no cuDNN that tag or row speak of.
@@ -114,8 +115,6 @@ struct RawFamily {
     /// "host/path", `*` within a part of the path.
     repositories: Vec<String>,
     leads: Leads,
-    /// The flavour where the tag names none.
-    flavour: Option<Flavour>,
     /// nvcc is there whatever the tag says.
     compiler: Option<bool>,
     /// The distribution where the tag names none.
@@ -126,6 +125,12 @@ struct RawFamily {
     /// Words of tags that mean a GPU image; without one the image has no CUDA. Empty: all are.
     #[serde(default)]
     gpu_words: Vec<String>,
+    /// Releases by month are one stack, whatever the framework: rows of another image of nvcr.io hold.
+    #[serde(default)]
+    shares: bool,
+    /// It sets LD_LIBRARY_PATH, to what is not known.
+    #[serde(default)]
+    sets_library_path: bool,
     /// `NAME=value`; `{cuda}` stands for the version with its patch level.
     #[serde(default)]
     env: Vec<String>,
@@ -149,6 +154,11 @@ struct ImageRow {
     cudnn: Option<String>,
     rocm: Option<String>,
     torch: Option<String>,
+    #[serde(default)]
+    env: Vec<String>,
+    /// Of devel images besides.
+    #[serde(default)]
+    devel_env: Vec<String>,
     #[serde(flatten)]
     trust: Trust,
 }
@@ -199,6 +209,7 @@ impl Bases {
     fn of(&self, family: &Family, place: Place, repository: String, reference: Reference) -> Base {
         let raw = &family.raw;
         let read = words(reference.tag.as_deref().unwrap_or_default());
+        let path = words_of_path(&repository);
         let mut base = Base {
             family: raw.family,
             repository,
@@ -206,11 +217,12 @@ impl Bases {
             tag: reference.tag,
             digest: reference.digest,
             cuda: None,
-            cuda_text: read.cuda.clone(),
+            cuda_text: read.cuda.clone().or(path.cuda),
             rocm: read.rocm.clone(),
             cudnn: read.cudnn.map(|major| CudnnFlavour { major }),
-            flavour: read.flavour.or(raw.flavour),
-            distro: read.distro.clone().or_else(|| raw.distro.clone()),
+            // `base` is a word of many tags; NVIDIA means the runtime library alone by it.
+            flavour: read.flavour.filter(|f| *f != Flavour::Base || raw.leads == Leads::Cuda || raw.shares),
+            distro: read.distro.clone().or_else(|| raw.distro.clone()).or(path.distro),
             torch: read.torch.clone(),
             sets_library_path: false,
             env: Vec::new(),
@@ -233,30 +245,37 @@ impl Bases {
         } else {
             base.compiler = Some(false);
         }
-        base.cuda = base.cuda_text.as_deref().and_then(|t| t.parse().ok());
+        base.cuda = minor_of(base.cuda_text.as_deref());
         if base.compiler.is_none() && (base.cuda.is_some() || raw.family == BaseFamily::NvidiaCuda) {
             base.compiler = base.flavour.map(|f| f == Flavour::Devel);
         }
-        base.env = raw.env.iter().filter_map(|pair| variable(pair, base.cuda_text.as_deref())).collect();
-        base.sets_library_path = base.env("LD_LIBRARY_PATH").is_some();
+        let family_env = raw.env.iter().filter_map(|pair| variable(pair, base.cuda_text.as_deref()));
+        base.env.extend(family_env.collect::<Vec<_>>());
+        base.sets_library_path = raw.sets_library_path || base.env("LD_LIBRARY_PATH").is_some();
         base
     }
 
-    /// What the row of the release adds to what the tag says itself.
+    /// What the row of the release adds to what the tag says itself, which is right about what it says.
     fn add_release(&self, raw: &RawFamily, read: &TagWords, base: &mut Base) {
         let Some(row) = self.release(raw, &base.repository, read) else { return };
-        // A tag that names its CUDA is right about it.
-        if base.cuda_text.is_none() {
-            base.cuda_text = row.cuda.as_deref().filter(|c| c.parse::<CudaVersion>().is_ok()).map(str::to_owned);
-        }
+        let said = (base.cuda_text.is_some(), base.rocm.is_some(), base.torch.is_some());
+        let version = |c: &&String| c.parse::<CudaVersion>().is_ok();
+        base.cuda_text = base.cuda_text.take().or_else(|| row.cuda.as_ref().filter(version).cloned());
         base.rocm = base.rocm.take().or_else(|| row.rocm.clone());
         base.torch = base.torch.take().or_else(|| row.torch.clone());
         let major = row.cudnn.as_deref().and_then(|c| c.split('.').next()?.parse().ok());
-        if major.is_some() {
-            base.cudnn = Some(CudnnFlavour { major });
+        // Of CUDA's own images only those have cuDNN whose tag says so.
+        match base.cudnn {
+            None if raw.leads == Leads::Cuda => {}
+            None => base.cudnn = major.map(|_| CudnnFlavour { major }),
+            Some(told) => base.cudnn = Some(CudnnFlavour { major: told.major.or(major) }),
         }
-        base.because = row.trust.because(FILE, &format!("{} {}", row.image, row.tag));
-        base.sure = row.trust.is_sure();
+        let devel = row.devel_env.iter().filter(|_| base.flavour == Some(Flavour::Devel));
+        base.env = row.env.iter().chain(devel).filter_map(|pair| variable(pair, None)).collect();
+        if said != (base.cuda_text.is_some(), base.rocm.is_some(), base.torch.is_some()) {
+            base.because = row.trust.because(FILE, &format!("{} {}", row.image, row.tag));
+            base.sure = row.trust.is_sure();
+        }
     }
 
     /// The row of the release a tag names: of this repository, else one of the family that shares its stack.
@@ -268,7 +287,7 @@ impl Bases {
         };
         let ends = |image: &str, repository: &str| image.split_once('/').is_some_and(|(_, p)| p == repository);
         let own = |row: &&ImageRow| row.image == repository || ends(&row.image, repository);
-        let shared = |row: &&ImageRow| raw.family == BaseFamily::NvidiaNgc && row.image.starts_with("nvcr.io/");
+        let shared = |row: &&ImageRow| raw.shares && row.image.starts_with("nvcr.io/");
         let of = |which: &dyn Fn(&&ImageRow) -> bool| self.images.iter().filter(which).find(fits);
         of(&own).or_else(|| of(&shared))
     }
@@ -294,6 +313,17 @@ impl Family {
     }
 }
 
+/// What a repository's own name says: `rocm/dev-ubuntu-22.04`, `pytorch/manylinux-cuda118`, `ubi9/ubi-minimal`.
+fn words_of_path(repository: &str) -> TagWords {
+    let mut said = TagWords::default();
+    for part in repository.split('/').rev() {
+        let read = words(part);
+        said.distro = said.distro.or(read.distro);
+        said.cuda = said.cuda.or(read.cuda);
+    }
+    said
+}
+
 fn distro_of(raw: &RawFamily, read: &TagWords, number: Option<String>) -> Option<String> {
     match (&raw.distro, number) {
         // `python:3.12-bookworm`: the number is Python's.
@@ -303,6 +333,11 @@ fn distro_of(raw: &RawFamily, read: &TagWords, number: Option<String>) -> Option
         }
         (name, _) => name.clone(),
     }
+}
+
+/// A CUDA version that says its minor: `cu12` in a tag is no 12.0.
+fn minor_of(text: Option<&str>) -> Option<CudaVersion> {
+    text.filter(|t| t.contains('.'))?.parse().ok()
 }
 
 fn variable(pair: &str, cuda: Option<&str>) -> Option<(String, String)> {
@@ -332,11 +367,11 @@ fn by_words_alone(reference: Reference) -> Option<Base> {
         repository: reference.repository,
         mirror: false,
         digest: reference.digest,
-        cuda: read.cuda.as_deref().and_then(|t| t.parse().ok()),
+        cuda: minor_of(read.cuda.as_deref()),
         cuda_text: read.cuda,
         rocm: read.rocm,
         cudnn: read.cudnn.map(|major| CudnnFlavour { major }),
-        flavour: read.flavour,
+        flavour: read.flavour.filter(|f| *f != Flavour::Base),
         distro: read.distro,
         torch: read.torch,
         sets_library_path: false,
@@ -346,3 +381,6 @@ fn by_words_alone(reference: Reference) -> Option<Base> {
         tag: reference.tag,
     })
 }
+
+#[cfg(test)]
+mod tests;

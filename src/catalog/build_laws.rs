@@ -135,11 +135,11 @@ mod tests {
         for (file, from, to, message) in [
             (
                 "base_images.toml",
-                "[\"docker.io/ubuntu\"]",
+                "[\"docker.io/debian\"]",
                 "[\"docker.io/nvidia/cuda\"]",
                 "is of `nvidia/cuda` too",
             ),
-            ("base_images.toml", "[\"docker.io/ubuntu\"]", "[\"ubuntu\"]", "names no host"),
+            ("base_images.toml", "[\"docker.io/debian\"]", "[\"debian\"]", "names no host"),
             ("cuda_tags.toml", "as_of = \"2025-12-15\"", "as_of = \"2025-13-15\"", "as_of: is no date"),
             ("cuda_tags.toml", "distros = [\"\", \"ubuntu14.04\"]", "distros = [\"\", \"\"]", "stands twice"),
             ("cuda_tags.toml", "[[tag]]\ncuda = \"6.5\"", "[[tag]]\ncuda = \"6.x\"", "is no CUDA version"),

@@ -136,41 +136,22 @@ impl CudaTags {
         rows.max_by_key(|r| names::numbers(&r.cuda)).map(|r| r.cuda.as_str())
     }
 
-    /// The live tag nearest to one that is not: of the same flavour, on the same distribution if that has one, with
-    /// the nearest CUDA not below it, else the nearest below. `None` where the tag is not understood.
+    /// The live tag nearest to one that is not: of the same flavour; of the same CUDA minor if it has one, else of the
+    /// nearest minor above, else of the newest minor of the nearest other major; on the same distribution if that has
+    /// one. Only tags that a list names are proposed. `None` where the tag is not understood.
     pub fn nearest(&self, tag: &str) -> Option<NearTag> {
         let read = words(tag);
         let cuda = read.number.as_deref()?;
-        let wanted = names::numbers(cuda);
         let (_, flavour, distro) = parts(tag).unwrap_or((cuda, "base", read.distro.as_deref().unwrap_or_default()));
         let flavour = plain(flavour);
         let mut live: Vec<(&TagRow, &str, &str)> = Vec::new();
-        for row in self.rows.iter().filter(|r| r.state == TagState::Live) {
+        for row in self.rows.iter().filter(|r| r.state == TagState::Live && r.trust.is_sure()) {
             for f in row.flavours.iter().filter(|f| plain(f) == flavour) {
                 live.extend(row.distros.iter().filter(|d| !d.is_empty()).map(|d| (row, f.as_str(), d.as_str())));
             }
         }
         let rank = |(row, _, on): &(&TagRow, &str, &str)| {
-            let version = names::numbers(&row.cuda);
-            let (major, minor) = (version.first() != wanted.first(), version.get(1) != wanted.get(1));
-            let below = version < wanted;
-            // Ahead of the wanted version the lowest is best, behind it the highest; of one minor the newest patch.
-            let step = |v: &[u64]| v.iter().take(2).copied().collect::<Vec<_>>();
-            let far = if below {
-                std::cmp::Reverse(step(&version)).0.iter().map(|n| u64::MAX - n).collect()
-            } else {
-                step(&version)
-            };
-            (
-                major,
-                minor,
-                *on != distro,
-                family(on) != family(distro),
-                below,
-                far,
-                std::cmp::Reverse(version),
-                newest_first(on),
-            )
+            (far(&row.cuda, cuda), *on != distro, family(on) != family(distro), newest_first(on))
         };
         let (row, flavour, distro) = live.into_iter().min_by_key(rank)?;
         Some(NearTag {
@@ -207,6 +188,17 @@ fn plain(flavour: &str) -> String {
     flavour.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
+/// How far a CUDA version is from a wanted one, nearest least: majors above before those below; within another major
+/// its newest minor; within the same the next above, then the next below; of a minor its newest patch.
+fn far(version: &str, wanted: &str) -> (u64, bool, u64, u64) {
+    let part = |text: &str, at: usize| names::numbers(text).get(at).copied().unwrap_or(0);
+    let (major, minor, patch) = (part(version, 0), part(version, 1), part(version, 2));
+    let (old_major, old_minor) = (part(wanted, 0), part(wanted, 1));
+    let below = if major == old_major { minor < old_minor } else { major < old_major };
+    let step = if major == old_major { minor.abs_diff(old_minor) } else { u64::MAX - minor };
+    (major.abs_diff(old_major), below, step, u64::MAX - patch)
+}
+
 fn family(distro: &str) -> &str {
     distro.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
 }
@@ -214,4 +206,69 @@ fn family(distro: &str) -> &str {
 fn newest_first(distro: &str) -> Vec<u64> {
     let number = distro.trim_start_matches(|c: char| !c.is_ascii_digit());
     names::numbers(number).into_iter().map(|n| u64::MAX - n).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Catalog;
+    use super::*;
+
+    #[test]
+    fn what_became_of_tags() {
+        let tags = Catalog::embedded().cuda_tags();
+        for (tag, state, sure) in [
+            ("12.4.1-cudnn-devel-ubuntu22.04", TagState::Live, true),
+            ("12.6.3-base-amzn2023", TagState::Live, true),
+            ("12.4.0-devel-ubuntu22.04", TagState::Outdated, true),
+            ("11.0.3-cudnn8-devel-ubuntu16.04", TagState::Outdated, true),
+            ("10.2-devel-ubuntu18.04", TagState::Removed, true),
+            ("10.2-devel", TagState::Removed, true),
+            ("11.0-base-ubuntu20.04", TagState::Removed, true),
+            ("11.7.0-runtime-ubuntu22.04", TagState::Removed, true),
+            ("11.6.1-devel-ubuntu18.04", TagState::Removed, true),
+            ("latest", TagState::Removed, true),
+            // cuDNN came with 12.4.1.
+            ("12.4.0-cudnn-devel-ubuntu22.04", TagState::Never, true),
+            ("12.4.1-cudnn8-devel-ubuntu22.04", TagState::Never, true),
+            ("12.4.1-devel-ubuntu24.04", TagState::Never, true),
+            ("12.7.0-devel-ubuntu22.04", TagState::Never, true),
+            ("12.4-devel-ubuntu22.04", TagState::Never, true),
+            ("13.2.1-cudnn-devel-ubuntu24.04", TagState::Live, true),
+            ("13.2.1-runtime-ubuntu24.04", TagState::Live, false),
+            ("13.2.1-runtime-ubi9", TagState::Unknown, false),
+            ("14.0.0-devel-ubuntu26.04", TagState::Unknown, false),
+            ("", TagState::Unknown, false),
+            ("-", TagState::Unknown, false),
+            ("devel", TagState::Unknown, false),
+        ] {
+            let fact = tags.state(tag);
+            assert_eq!((fact.state, fact.sure), (state, sure), "{tag}: {}", fact.because);
+        }
+        assert!(tags.state("10.2-devel").because.contains("as of 2025-12-15"));
+    }
+
+    #[test]
+    fn tags_to_take_instead() {
+        let tags = Catalog::embedded().cuda_tags();
+        let near = |tag: &str| tags.nearest(tag).map(|n| n.tag);
+        for (tag, want) in [
+            ("12.4.0-devel-ubuntu22.04", "12.4.1-devel-ubuntu22.04"),
+            ("12.4-devel-ubuntu22.04", "12.4.1-devel-ubuntu22.04"),
+            ("12.4.0-cudnn8-devel-ubuntu22.04", "12.4.1-cudnn-devel-ubuntu22.04"),
+            ("12.7.0-base-ubuntu24.04", "12.8.1-base-ubuntu24.04"),
+            ("11.3.1-cudnn8-devel-ubuntu18.04", "11.4.3-cudnn8-devel-ubuntu18.04"),
+            ("11.3.1-cudnn8-devel-ubuntu16.04", "11.4.3-cudnn8-devel-ubuntu20.04"),
+            ("10.2-devel-ubuntu18.04", "11.8.0-devel-ubuntu18.04"),
+            ("10.2-devel", "11.8.0-devel-ubuntu22.04"),
+            ("10.0-cudnn7-devel-centos7", "11.8.0-cudnn8-devel-centos7"),
+            ("13.9.0-base-ubuntu24.04", "13.1.0-base-ubuntu24.04"),
+        ] {
+            assert_eq!(near(tag).as_deref(), Some(want), "{tag}");
+            assert_eq!(tags.state(want).state, TagState::Live);
+        }
+        assert_eq!(near("latest"), None);
+        assert_eq!(near("12.4.1-nonsense-ubuntu22.04"), None);
+        assert_eq!(tags.newest_patch(CudaVersion::new(12, 4)), Some("12.4.1"));
+        assert_eq!(tags.newest_patch(CudaVersion::new(10, 2)), None);
+    }
 }

@@ -1,5 +1,9 @@
 //! Image references, taken apart as registries do it: host, repository, tag, digest.
 
+/// Where Docker Hub keeps its official images, all and by architecture.
+const OFFICIAL: &[&str] =
+    &["library/", "amd64/", "arm64v8/", "arm32v7/", "i386/", "ppc64le/", "s390x/", "riscv64/"];
+
 /// `registry.example:5000/team/cuda:12.4.1@sha256:…` in its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reference {
@@ -34,7 +38,8 @@ impl Reference {
             _ => ("docker.io", name),
         };
         let host = if matches!(host, "index.docker.io" | "registry-1.docker.io") { "docker.io" } else { host };
-        let path = path.strip_prefix("library/").filter(|_| host == "docker.io").unwrap_or(path);
+        let official = OFFICIAL.iter().find_map(|p| path.strip_prefix(p)).filter(|p| !p.contains('/'));
+        let path = official.filter(|_| host == "docker.io").unwrap_or(path);
         if path.is_empty() || path.starts_with('/') || path.ends_with('/') {
             return None;
         }
@@ -78,6 +83,7 @@ mod tests {
         for (text, host, repository, tag, digest) in [
             ("ubuntu", "docker.io", "ubuntu", None, false),
             ("docker.io/library/ubuntu:22.04", "docker.io", "ubuntu", Some("22.04"), false),
+            ("arm64v8/ubuntu:24.04", "docker.io", "ubuntu", Some("24.04"), false),
             ("index.docker.io/nvidia/cuda:12", "docker.io", "nvidia/cuda", Some("12"), false),
             ("localhost/x:1", "localhost", "x", Some("1"), false),
             ("reg.local:5000/a/b", "reg.local:5000", "a/b", None, false),

@@ -69,17 +69,25 @@ fn head(word: &str) -> Option<String> {
     version(word.get(..end)?.trim_end_matches('.'))
 }
 
-/// `cu126` is 12.6, `cu12` is 12: an index's name in a tag.
-fn index(word: &str) -> Option<String> {
-    let digits = version(word.strip_prefix("cu")?)?;
+/// `cu126` and `cuda126` are 12.6, `cu12` is 12.
+fn cuda(word: &str) -> Option<String> {
+    let digits = version(word.strip_prefix("cuda").or_else(|| word.strip_prefix("cu"))?)?;
     if digits.contains('.') {
         return Some(digits);
     }
     match digits.len() {
-        2 => Some(digits),
+        1 | 2 => Some(digits),
         3 | 4 => Some(format!("{}.{}", digits.get(..2)?, digits.get(2..3)?)),
         _ => None,
     }
+}
+
+/// `rocm630` is 6.3.0.
+fn dotted(version: String) -> String {
+    if version.contains('.') || !(2..=3).contains(&version.len()) {
+        return version;
+    }
+    version.chars().map(String::from).collect::<Vec<_>>().join(".")
 }
 
 pub(super) fn distro(word: &str) -> Option<String> {
@@ -100,9 +108,9 @@ pub(super) fn words(tag: &str) -> TagWords {
     let mut before = "";
     for word in &all {
         let after = |name: &str| word.strip_prefix(name).and_then(version);
-        if let Some(cuda) = after("cuda").or_else(|| index(word)) {
+        if let Some(cuda) = cuda(word) {
             read.cuda = read.cuda.or(Some(cuda));
-        } else if let Some(rocm) = after("rocm") {
+        } else if let Some(rocm) = after("rocm").map(dotted) {
             read.rocm = read.rocm.or(Some(rocm));
         } else if let Some(cudnn) = word.strip_prefix("cudnn") {
             read.cudnn = Some(cudnn.split('.').next().and_then(|m| m.parse().ok()));
