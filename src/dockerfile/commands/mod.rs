@@ -1,7 +1,20 @@
 //! What installers and builders were asked for, read from their command lines.
 
+mod args;
+mod builds;
+mod conda;
+mod context;
+mod environment;
+mod git;
+mod pip;
+mod project;
+pub mod requirements;
+mod system;
+#[cfg(test)]
+mod tests;
+
 use super::reading::Reading;
-use super::shell::When;
+use super::shell::{HOLE, When};
 use super::span::Span;
 use super::value::{Text, Value};
 
@@ -29,14 +42,6 @@ pub struct Requirement {
     /// The environment marker (`; python_version < "3.9"`), unevaluated.
     pub marker: Option<String>,
     pub asked: Asked,
-}
-
-impl Requirement {
-    /// The version that `==` (or `===`) names, without `.*`.
-    pub fn pinned(&self) -> Option<&str> {
-        let (_, version) = self.specifiers.iter().find(|(op, _)| op == "==" || op == "===")?;
-        (!version.contains('*')).then_some(version.as_str())
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +90,8 @@ pub struct PipInstall {
     pub pre: bool,
     pub upgrade: bool,
     pub no_deps: bool,
+    /// Words whose value is not known: there may be more packages and options.
+    pub more: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,8 +187,27 @@ pub trait Files {
 }
 
 /// What the commands of a reading ask for.
-pub fn asks(_reading: &Reading, _files: &dyn Files) -> Asks {
-    Asks::default()
+pub fn asks(reading: &Reading, files: &dyn Files) -> Asks {
+    let document = &reading.document;
+    let mut out = Asks { clones: git::clones(reading), ..Asks::default() };
+    let cloned = out.clones.iter().filter_map(|c| Some((c.command, c.dir.known()?.to_owned())));
+    let context = context::Context::new(reading, files, cloned.collect());
+    let configured = environment::configured(reading);
+    for (index, command) in reading.commands.iter().enumerate() {
+        let environment = environment::Environment { reading, configured: &configured, index, command };
+        let mut around = pip::Around { document, context: &context, environment, missing: &mut out.missing };
+        if let Some(found) = pip::invocation(command) {
+            out.pip.extend(pip::install(index, command, &found, &mut around));
+        } else if let Some(project) = project::install(index, command, &mut around) {
+            out.pip.push(project);
+        } else if let Some(conda) = conda::install(index, command, &mut around) {
+            out.conda.push(conda);
+        } else if let Some(system) = system::install(document, index, command) {
+            out.system.push(system);
+        }
+        out.builds.extend(builds::build(document, index, command));
+    }
+    out
 }
 
 /// Whether a command surely runs at build time.

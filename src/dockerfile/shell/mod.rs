@@ -19,6 +19,8 @@ mod wrap;
 
 use std::collections::BTreeMap;
 
+pub use pattern::Pattern as Glob;
+pub use simple::{join as join_path, normal as normal_path};
 use walk::Walk;
 
 use super::span::Span;
@@ -94,7 +96,7 @@ pub fn commands(input: &Input<'_>) -> Parsed {
 /// Whether a body is nothing but `<<EOF`, so that the lines behind it are the script.
 fn is_opener(text: &str) -> bool {
     let text = text.trim().trim_start_matches(|c: char| c.is_ascii_digit());
-    text.strip_prefix("<<").is_some_and(|rest| !rest.contains([' ', '\t', '<', '\n']))
+    text.is_empty() || text.strip_prefix("<<").is_some_and(|rest| !rest.contains([' ', '\t', '<', '\n']))
 }
 
 /// A heredoc that is the whole script, for the shell or for what `#!` names.

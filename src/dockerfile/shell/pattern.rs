@@ -43,6 +43,11 @@ impl Pattern {
         Self(pieces)
     }
 
+    /// Whether it is the pattern of a whole text.
+    pub fn matches(&self, text: &str) -> bool {
+        text.len() <= MOST_TEXT && self.covers(&text.chars().collect::<Vec<char>>())
+    }
+
     /// About how many steps it may take on a text.
     pub fn work(&self, text: &str) -> usize {
         let length = text.len().min(MOST_TEXT) + 1;
@@ -50,7 +55,7 @@ impl Pattern {
     }
 
     /// The whole text, by two pointers: the last `*` is the only place to go back to.
-    fn matches(&self, text: &[char]) -> bool {
+    fn covers(&self, text: &[char]) -> bool {
         let (mut piece, mut at) = (0, 0);
         let mut back: Option<(usize, usize)> = None;
         loop {
@@ -86,7 +91,7 @@ impl Pattern {
         if longest {
             ends.reverse();
         }
-        let end = ends.into_iter().find(|end| self.matches(chars.get(..*end).unwrap_or_default()));
+        let end = ends.into_iter().find(|end| self.covers(chars.get(..*end).unwrap_or_default()));
         Some(chars.get(end.unwrap_or(0)..).unwrap_or_default().iter().collect())
     }
 
@@ -97,7 +102,7 @@ impl Pattern {
         if !longest {
             starts.reverse();
         }
-        let start = starts.into_iter().find(|start| self.matches(chars.get(*start..).unwrap_or_default()));
+        let start = starts.into_iter().find(|start| self.covers(chars.get(*start..).unwrap_or_default()));
         Some(chars.get(..start.unwrap_or(chars.len())).unwrap_or_default().iter().collect())
     }
 
@@ -113,7 +118,7 @@ impl Pattern {
             let end = if done {
                 None
             } else {
-                (at + 1..=most).rev().find(|end| self.matches(chars.get(at..*end).unwrap_or_default()))
+                (at + 1..=most).rev().find(|end| self.covers(chars.get(at..*end).unwrap_or_default()))
             };
             match end {
                 Some(end) => {
