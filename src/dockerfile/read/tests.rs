@@ -1,4 +1,5 @@
 use super::*;
+use crate::dockerfile::expand::Piece;
 use crate::dockerfile::parse::parse;
 use crate::dockerfile::value::{Origin, Text, Variable};
 
@@ -296,6 +297,9 @@ fn words_of_instructions_are_expanded_where_they_stand() {
     assert_eq!(reading.expand(3, &words[0]).value.known(), Some("req-2.txt"));
     assert_eq!(reading.expand(2, &words[0]).value.known(), Some("req-1.txt"));
     assert_eq!(reading.expand(99, &words[0]).value, Value::Unknown);
+    let Body::Pairs(pairs) = &parse(b"FROM x\nENV L=/stubs:$L").instructions[1].body.clone() else { panic!() };
+    let pieces = reading.partly(2, pairs[0].value.as_ref().unwrap());
+    assert_eq!(pieces, [Piece::Known("/stubs:".into()), Piece::Unknown]);
 }
 
 #[test]
