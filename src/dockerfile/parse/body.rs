@@ -2,7 +2,7 @@
 
 use super::instruction::Rules;
 use super::json::{self, Json};
-use super::part::Part;
+use super::part::{Part, is_ascii_space};
 use super::problem::{Refusal, shown};
 use super::words;
 use crate::dockerfile::syntax::{Body, Keyword, Pair, Word};
@@ -153,9 +153,9 @@ fn pair(word: Part<'_>) -> Pair {
 
 fn health(args: Part<'_>, rules: Rules) -> Parsed {
     let text = args.text();
-    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let end = text.find(is_ascii_space).unwrap_or(text.len());
     let kind = args.sub(0, end);
-    let rest = args.from(end).trim();
+    let rest = args.from(end).trim_ascii_start();
     let (body, refusal) = if rest.is_empty() { (Body::Nothing, None) } else { command(rest, rules) };
     let is = |name: &str| kind.text().eq_ignore_ascii_case(name);
     let empty = matches!(&body, Body::Nothing) || matches!(&body, Body::Exec(words) if words.is_empty());
