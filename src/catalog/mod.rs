@@ -26,6 +26,7 @@ pub mod system_packages;
 mod tag_words;
 pub mod toolkits;
 pub mod torch_index;
+pub mod uses;
 pub mod variants;
 pub mod verdict;
 pub mod wheel_cuda;
@@ -51,6 +52,7 @@ use libraries::Libraries;
 use loading::Loading;
 use system_packages::SystemPackages;
 use toolkits::Toolkits;
+use uses::Uses;
 use wheels::Wheels;
 
 /// The tables that are compiled in, by file name. All count for the digest and for the law of sources; which of
@@ -65,6 +67,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("cuda_tags.toml", include_str!("../../rules/data/cuda_tags.toml")),
     ("cudnn.toml", include_str!("../../rules/data/cudnn.toml")),
     ("distros.toml", include_str!("../../rules/data/distros.toml")),
+    ("dockerfile_uses.toml", include_str!("../../rules/data/dockerfile_uses.toml")),
     ("drivers.toml", include_str!("../../rules/data/drivers.toml")),
     ("extensions.toml", include_str!("../../rules/data/extensions.toml")),
     ("forward_compat.toml", include_str!("../../rules/data/forward_compat.toml")),
@@ -144,6 +147,7 @@ pub struct Catalog {
     extensions: Extensions,
     arch_variables: ArchVariables,
     system_packages: SystemPackages,
+    uses: Uses,
 }
 
 impl Catalog {
@@ -188,6 +192,7 @@ impl Catalog {
             extensions: Extensions::read(&mut tables)?,
             arch_variables: ArchVariables::read(&mut tables)?,
             system_packages: SystemPackages::read(&mut tables)?,
+            uses: Uses::read(&mut tables)?,
         };
         laws::check(&catalog)?;
         Ok(catalog)
@@ -261,6 +266,10 @@ impl Catalog {
 
     pub fn system_packages(&self) -> &SystemPackages {
         &self.system_packages
+    }
+
+    pub fn uses(&self) -> &Uses {
+        &self.uses
     }
 
     /// The newest PTX ISA that a driver's JIT knows; see [`Drivers::ptx_isa`].

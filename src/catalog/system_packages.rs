@@ -39,6 +39,10 @@ pub enum SystemKind {
     RocmKernelModule,
     /// Level Zero, OpenCL and the rest of Intel's GPU runtime.
     IntelRuntime,
+    /// What starts containers: an image with one is a host of its own.
+    ContainerEngine,
+    /// What kernel modules are built with.
+    KernelHeaders,
 }
 
 /// What is known of a package by name and version.
@@ -98,6 +102,12 @@ pub struct OldSource {
     pub text: String,
     /// What to do instead.
     pub instead: String,
+    /// Texts that show what has taken its place; the first may be written where `text` stands.
+    #[serde(default)]
+    pub successors: Vec<String>,
+    /// Parts of URLs under which the first successor lies beside the old one.
+    #[serde(default)]
+    pub where_same: Vec<String>,
     #[serde(flatten)]
     trust: Trust,
 }

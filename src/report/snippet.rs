@@ -14,6 +14,8 @@ const PLACES: usize = 3;
 const FACTS: usize = 3;
 /// Lines of an edit that are shown without `-v`.
 const EDIT_LINES: usize = 8;
+/// The least room for a message beside its rule.
+const MESSAGE: usize = 24;
 /// Columns that stand for a tab.
 const TAB: &str = "    ";
 
@@ -26,7 +28,12 @@ pub(super) fn finding(page: &mut Page<'_>, finding: &Finding, source: Option<&So
     };
     let lead = format!("{}[{}]", finding.severity, clean(&finding.rule));
     let message = format!("{}{unsure}{mark}", clean(&finding.message));
-    page.flow(&[span(finding.severity, lead), span(Ink::Plain, ": ")], 2, Ink::Strong, &message);
+    if columns(&lead) + 2 + MESSAGE <= page.width() {
+        page.flow(&[span(finding.severity, lead), span(Ink::Plain, ": ")], 2, Ink::Strong, &message);
+    } else {
+        page.flow(&[], 2, finding.severity.into(), &lead);
+        page.flow(&[span(Ink::Plain, "  ")], 2, Ink::Strong, &message);
+    }
     let Some(place) = &finding.dockerfile else {
         if let Some(help) = &finding.help {
             page.flow(

@@ -68,8 +68,32 @@ fn target(text: &str) -> Target {
     crate::config::parse_target(text, Catalog::embedded()).unwrap()
 }
 
-/// Prints what rules say of all files of a folder: `LINT_CORPUS=DIR RULES=a,b TARGETS=a100@535 cargo test corpus -- --ignored
-/// --nocapture`.
+/// The files of a repository, where a corpus keeps them under LINT_BESIDE: `owner+name/path` for the Dockerfile
+/// `owner+name__path__Dockerfile`.
+struct Repository(Option<(std::path::PathBuf, std::path::PathBuf)>);
+
+impl Repository {
+    fn of(dockerfile: &str) -> Self {
+        let Some(root) = std::env::var_os("LINT_BESIDE") else { return Self(None) };
+        let mut parts = dockerfile.split("__");
+        let root = std::path::Path::new(&root).join(parts.next().unwrap_or_default());
+        let mut folder = root.join(parts.collect::<Vec<_>>().join("/"));
+        folder.pop();
+        Self(Some((root, folder)))
+    }
+}
+
+impl Files for Repository {
+    fn read(&self, path: &str) -> Option<Result<Vec<u8>, String>> {
+        let (root, folder) = self.0.as_ref()?;
+        let wanted = path.trim_start_matches("./").trim_start_matches('/');
+        let found = [root.join(wanted), folder.join(wanted)].into_iter().find(|p| p.is_file())?;
+        Some(std::fs::read(found).map_err(|e| e.to_string()))
+    }
+}
+
+/// Prints what rules say of all files of a folder: `LINT_CORPUS=DIR LINT_BESIDE=DIR RULES=a,b TARGETS=a100@535 cargo test
+/// corpus -- --ignored --nocapture`.
 #[test]
 #[ignore = "for reading; needs LINT_CORPUS"]
 fn corpus() {
@@ -87,14 +111,15 @@ fn corpus() {
         let inputs =
             Inputs { base_env: Some(&base), platform: Some("linux/amd64".to_owned()), ..Inputs::default() };
         let reading = read(parse(&std::fs::read(&path).unwrap()), &inputs);
-        let asks = asks(&reading, &Beside(&[]));
+        let name = path.file_name().unwrap().to_string_lossy();
+        let asks = asks(&reading, &Repository::of(&name));
         let catalog = Catalog::embedded();
         let lint = Lint { reading: &reading, asks: &asks, targets: &targets, catalog, image: None };
         let level = |id: &str| if rules.iter().any(|r| r == id) { Loudness::On } else { Loudness::Off };
         let asked: BTreeMap<_, _> = CHECKS.iter().map(|c| (c.id.to_owned(), level(c.id))).collect();
         let asked = if rules.is_empty() { BTreeMap::new() } else { asked };
         for (check, found) in super::run(&lint, &asked) {
-            let (name, line) = (path.file_name().unwrap().to_string_lossy(), lint.line(found.span));
+            let line = lint.line(found.span);
             println!("{name}:{line}: {}[{}] {}", found.severity, check.id, found.message);
         }
     }
