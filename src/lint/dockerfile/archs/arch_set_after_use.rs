@@ -9,6 +9,7 @@ use crate::lint::dockerfile::builds::{Build, Reads};
 use crate::lint::dockerfile::{Found, Lint};
 
 use super::lists::Archs;
+use super::toolkit;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let archs = Archs::of(lint);
@@ -66,7 +67,9 @@ pub fn lost<'a, 'b>(lint: &Lint<'a>, archs: &'b Archs<'a>) -> Vec<Lost<'a, 'b>> 
                 let known = !unset && global.value.known().is_some();
                 let value = global.pair.value.as_ref().map(|v| v.span);
                 out.push(made(global.pair.span, value, known, Why::Global { unset }));
-            } else if let Some((setting, why)) = unseen(lint, archs, build, name) {
+            } else if let Some((setting, why)) =
+                unseen(lint, archs, build, name).filter(|_| toolkit::sets_no_list(lint, build.stage))
+            {
                 let known = setting.value.known().is_some();
                 out.push(made(setting.span, Some(setting.place.span), known, why));
             } else {

@@ -42,7 +42,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             && !set_after::is_lost(&lost, at)
             && !archs.is_told(lint, at)
             && lint.reading.instruction(build.command.instruction).is_some_and(|i| i.flag("device").is_none())
-            && has_compiler(lint, build.stage);
+            && toolkit::has_compiler(lint, build.stage);
         if !lacks {
             continue;
         }
@@ -53,18 +53,6 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             told.push(key);
             out.push(found(lint, build, &reason));
         }
-    }
-}
-
-/// A compiler is in the stage, and a base image that is known to set no list of its own.
-pub fn has_compiler(lint: &Lint<'_>, stage: usize) -> bool {
-    let Some(base) = lint.base(stage) else { return false };
-    match base.family {
-        BaseFamily::NvidiaCuda | BaseFamily::Pytorch => {
-            base.compiler == Some(true) || toolkit::installed(lint, stage)
-        }
-        BaseFamily::Distro => toolkit::installed(lint, stage),
-        _ => false,
     }
 }
 

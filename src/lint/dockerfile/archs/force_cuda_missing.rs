@@ -1,11 +1,12 @@
 //! A project that builds its device code only where it sees a GPU, or is told to.
 
+use crate::catalog::extensions::Unset;
 use crate::dockerfile::edit::Edit;
 use crate::dockerfile::span::Span;
 use crate::lint::dockerfile::builds::Build;
 use crate::lint::dockerfile::{Found, Lint};
 
-use super::ext_build_without_arch_list::has_compiler;
+use super::toolkit;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     for build in lint.builds() {
@@ -14,10 +15,10 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
 }
 
 fn told(lint: &Lint<'_>, build: &Build<'_>) -> Option<Found> {
-    let project = build.project?;
+    let project = build.project.filter(|p| p.unset == Unset::VisibleGpu)?;
     let first = project.force.first()?;
     let has_device = lint.reading.instruction(build.command.instruction)?.flag("device").is_some();
-    if !build.is_sure() || has_device || !has_compiler(lint, build.stage) {
+    if !build.is_sure() || has_device || !toolkit::has_compiler(lint, build.stage) {
         return None;
     }
     let names = || project.force.iter().filter_map(|f| f.split('=').next());
@@ -35,11 +36,16 @@ fn told(lint: &Lint<'_>, build: &Build<'_>) -> Option<Found> {
         project.project
     );
     let mut found = Found::warning(build.span, message).label(format!("without {first}"));
-    found = found.because(project.because()).help(format!("put `ENV {first}` before this RUN"));
+    found = found.because(project.because());
     if let Some(elsewhere) = elsewhere.filter(|a| !build.command.span.contains(a.span)) {
         found = found.also(elsewhere.span, "not seen by the build");
     }
+    // An option of its setup.py.
+    if first.starts_with('-') {
+        return Some(found.help(format!("give it `{first}`")));
+    }
     let start = lint.reading.instruction(build.command.instruction)?.span.start;
+    found = found.help(format!("put `ENV {first}` before this RUN"));
     Some(found.suggest(format!("set {first}"), vec![Edit::new(Span::new(start, start), format!("ENV {first}\n"))]))
 }
 
