@@ -14,6 +14,8 @@ mod system;
 #[cfg(test)]
 mod tests;
 
+pub use args::bare;
+
 use super::reading::Reading;
 use super::shell::{Dir, HOLE, When};
 use super::span::Span;
@@ -36,7 +38,8 @@ pub struct Requirement {
     pub extras: Vec<String>,
     /// Operator and version, in order.
     pub specifiers: Vec<(String, String)>,
-    /// `name @ URL`, `git+https://…`, a path: built or taken from there.
+    /// `name @ URL`, `git+https://…`, a path: built or taken from there. What is not known of it stands as
+    /// [`HOLE`](super::shell::HOLE).
     pub url: Option<String>,
     /// Part of the text is unknown.
     pub unsure: bool,

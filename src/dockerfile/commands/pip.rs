@@ -3,7 +3,7 @@
 use super::args::{self, Item, OptionValue, bare, items, program, python_module, readings};
 use super::context::{Context, Lookup};
 use super::environment::Environment;
-use super::requirements::specifier::{Wanted, parse};
+use super::requirements::specifier::{Wanted, parse, split_extras};
 use super::requirements::txt::{self, Line};
 use super::settings::{drop_empty, settings};
 use super::{Asked, HOLE, PipInstall, PythonTool, Setting};
@@ -233,11 +233,32 @@ pub fn install(
         let path = file.known_or_partly().to_owned();
         let read = requirements_file(&mut out, index, command, &path, file.span, around);
         if !read {
-            around.missing.push((path, file.span));
+            around.missing.push((shown(&path), file.span));
         }
         out.files.push((file.text, read));
     }
+    projects(&mut out, index, command, around.context);
     Some(out)
+}
+
+/// What the projects that are installed from their folders need.
+fn projects(out: &mut PipInstall, index: usize, command: &Command, context: &Context<'_>) {
+    if out.no_deps {
+        return;
+    }
+    let local: Vec<String> = out.local.iter().filter_map(|l| l.value.known().map(str::to_owned)).collect();
+    for path in local {
+        let (folder, extras) = split_extras(&path);
+        if let Some(Lookup::Found(file)) = context.find_copied(index, command, &format!("{folder}/pyproject.toml"))
+        {
+            super::project::dependencies(out, &file, &extras);
+        }
+    }
+}
+
+/// A path as people are told of it.
+pub fn shown(path: &str) -> String {
+    path.replace(HOLE, "…")
 }
 
 /// A requirement on the command line.
@@ -345,7 +366,7 @@ fn requirements_file(
             match item {
                 Line::File(path) => match around.context.beside(&file.path, &path) {
                     Lookup::Found(next) => open.push(next),
-                    Lookup::Missing => around.missing.push((path, span)),
+                    Lookup::Missing => around.missing.push((shown(&path), span)),
                 },
                 item => take_line(out, item, &asked, span),
             }

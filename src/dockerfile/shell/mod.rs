@@ -3,6 +3,7 @@
 mod build;
 mod compound;
 mod dir;
+mod json;
 mod lex;
 mod output;
 mod param;
@@ -210,7 +211,7 @@ pub struct Assigned {
     pub text: Text,
     /// `NAME=value`, the whole.
     pub span: Span,
-    /// The value alone.
+    /// The value alone, with the quotes around it.
     pub value_span: Span,
     /// The program sees it.
     pub exported: bool,

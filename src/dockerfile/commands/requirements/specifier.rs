@@ -183,7 +183,8 @@ fn split_marker(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn split_extras(name: &str) -> (&str, Vec<String>) {
+/// A name or path, and the extras in brackets behind it.
+pub fn split_extras(name: &str) -> (&str, Vec<String>) {
     match name.split_once('[') {
         Some((name, rest)) => (name.trim(), split_list(rest.trim_end_matches(']'))),
         None => (name, Vec::new()),
