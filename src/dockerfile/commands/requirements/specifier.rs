@@ -109,6 +109,10 @@ fn from_url(mut requirement: Requirement, url: &str) -> Wanted {
         }
         requirement.specifiers.push(("==".to_owned(), version));
     }
+    if let Some(name) = odd_wheel(bare).filter(|_| requirement.name.is_empty()) {
+        requirement.name = name;
+        requirement.unsure = true;
+    }
     if requirement.name.is_empty() {
         requirement.name = repository(bare);
     }
@@ -152,6 +156,12 @@ fn file_version(url: &str) -> Option<(String, String)> {
         (stem.get(..at)?.to_owned(), stem.get(at + 1..)?.to_owned())
     };
     (is_name(&name) && version.starts_with(|c: char| c.is_ascii_digit())).then(|| (normal_name(&name), version))
+}
+
+/// The name of a wheel whose version is none.
+fn odd_wheel(url: &str) -> Option<String> {
+    let name = url.rsplit('/').next()?.strip_suffix(".whl")?.split('-').next()?;
+    is_name(name).then(|| normal_name(name))
 }
 
 /// The name of a repository: `https://github.com/org/flash-attention.git@v2` gives `flash-attention`.
@@ -295,6 +305,7 @@ mod tests {
             ),
             ("x@https://h/x-1.0-py3-none-any.whl", "x ==1.0 @https://h/x-1.0-py3-none-any.whl"),
             ("https://github.com/a/b/archive/main.zip", "b  @https://github.com/a/b/archive/main.zip"),
+            ("https://x/ft-nightly-py3-none-any.whl", "ft  @https://x/ft-nightly-py3-none-any.whl ?"),
             ("-x", "nothing"),
         ] {
             assert_eq!(show(text), expected, "{text}");
