@@ -109,14 +109,15 @@ pub fn base_major(lint: &Lint<'_>, stage: usize) -> Option<(u16, String, String)
 }
 
 /// Whether pip brings a library that a package wants: an extra named cuda, `nvidia-cublas-cu12`, torch, which has all of
-/// its own CUDA.
+/// its own CUDA (of the `major` that is wanted, where one is).
 pub fn brought_by_pip(
     lint: &Lint<'_>,
     packages: &[Package<'_>],
     package: &Package<'_>,
     library: &str,
-    major: u16,
+    major: impl Into<Option<u16>>,
 ) -> bool {
+    let major = major.into();
     let extra = package.requirement.extras.iter().any(|e| e.starts_with("cuda") || e == "cudnn" || e == "ctk");
     let same = |p: &&Package<'_>| together(lint, package, p);
     let wheel = packages.iter().any(|p| {
@@ -128,7 +129,7 @@ pub fn brought_by_pip(
     let torch = torch::all(lint).iter().any(|t| {
         let here = lint.chain(package.stage).contains(&t.stage) || lint.chain(t.stage).contains(&package.stage);
         let same = environment(t.command) == environment(package.command);
-        here && same && t.cuda(lint).is_none_or(|c| c.major == major)
+        here && same && t.cuda(lint).is_none_or(|c| major.is_none_or(|m| c.major == m))
     });
     // What a base has in Python is not known but for its torch.
     let base = match lint.base(package.stage) {
