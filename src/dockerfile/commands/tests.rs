@@ -157,6 +157,7 @@ fn files_of_elsewhere_are_missing() {
         "WORKDIR /w\nRUN git clone https://h/x y\nRUN pip install -r /w/y/requirements.txt",
         "RUN pip install -r https://h/requirements.txt",
         "RUN pip install -r nowhere.txt",
+        "RUN tar xf x.tar && cd x && pip install -r requirements.txt",
         "RUN pip freeze > requirements.txt && pip install -r requirements.txt",
     ] {
         let (reading, asks) = asked(&format!("FROM x\n{lines}\n"), &[("requirements.txt", "wrong\n")]);
@@ -196,6 +197,19 @@ fn projects_are_read_at_their_locked_versions() {
     assert_eq!(text_of(&asks.pip[0].extra_indexes), ["https://d/cu124"]);
     let (_, asks) = asked(text, &[]);
     assert_eq!(asks.missing[0].0, "pyproject.toml");
+}
+
+#[test]
+fn projects_in_folders_bring_what_they_need() {
+    let project = "[project]\ndependencies = [\"torch\"]\n[project.optional-dependencies]\ngpu = [\"cupy\"]\n";
+    let files = &[("src/pyproject.toml", project), ("pyproject.toml", "[project]\ndependencies = [\"wrong\"]\n")];
+    let names = |lines: &str| {
+        let (_, asks) = asked(&format!("FROM x\n{lines}\n"), files);
+        asks.pip[0].requirements.iter().map(|r| r.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("WORKDIR /a\nCOPY src .\nRUN pip install -e '.[gpu]'"), ["torch", "cupy"]);
+    assert!(names("WORKDIR /a\nCOPY src .\nRUN pip install --no-deps .").is_empty());
+    assert!(names("RUN tar xf x.tar && cd x && pip install .").is_empty());
 }
 
 fn text_of(settings: &[Setting]) -> Vec<&str> {

@@ -175,3 +175,120 @@ fn together(archs: &Archs<'_>, setting: &ArchSetting<'_>) -> Option<ArchList> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint, mended};
+    use crate::model::Severity;
+
+    const RULE: &str = "arch-list-misses-target";
+    const BASE: &str = "FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\n";
+    const BUILD: &str = "RUN pip install --no-build-isolation ./csrc\n";
+
+    fn with(lines: &str) -> String {
+        format!("{BASE}{lines}{BUILD}")
+    }
+
+    #[test]
+    fn a_list_without_the_target() {
+        let file = with("ENV TORCH_CUDA_ARCH_LIST=\"8.0 8.6\"\n");
+        assert_eq!(blamed(RULE, &file, &["h100@550"]), ["8.0 8.6"]);
+        let found = &lint(RULE, &file, &["h100@550", "a100@535"])[0];
+        assert_eq!((found.severity, found.targets.len()), (Severity::Error, 1));
+        assert!(found.message.contains("has no code for NVIDIA H100 (9.0)"), "{}", found.message);
+        assert_eq!(found.also.len(), 1);
+        assert!(mended(RULE, &file, &["h100@550"]).contains("TORCH_CUDA_ARCH_LIST=\"8.0 8.6 9.0\""));
+        assert!(lint(RULE, &file, &["a100@535", "l40s@570"]).is_empty());
+    }
+
+    #[test]
+    fn ptx_alone_is_a_warning_and_too_new_ptx_is_none() {
+        let file = with("ENV TORCH_CUDA_ARCH_LIST=\"8.0 8.6+PTX\"\n");
+        let found = &lint(RULE, &file, &["RTX 5090@575"])[0];
+        assert_eq!(found.severity, Severity::Warning);
+        assert!(found.message.contains("at each cold start"), "{}", found.message);
+        // CUDA 12.8 writes PTX 8.7; driver 550 compiles 8.4.
+        let found = &lint(RULE, &file, &["h100@550"])[0];
+        assert_eq!(found.severity, Severity::Error);
+        assert!(found.message.contains("unsupported toolchain"), "{}", found.message);
+    }
+
+    #[test]
+    fn the_edit_is_made_where_the_value_stands() {
+        for (lines, blamed_text, want) in [
+            (
+                "ARG torch_cuda_arch_list='8.0 8.6'\nENV TORCH_CUDA_ARCH_LIST=${torch_cuda_arch_list}\n",
+                "8.0 8.6",
+                "ARG torch_cuda_arch_list='8.0 8.6 9.0'\n",
+            ),
+            ("ENV TORCH_CUDA_ARCH_LIST=8.0\n", "8.0", "ENV TORCH_CUDA_ARCH_LIST=\"8.0;9.0\"\n"),
+            ("ENV TORCH_CUDA_ARCH_LIST 8.0 8.6\n", "8.0 8.6", "ENV TORCH_CUDA_ARCH_LIST 8.0 8.6 9.0\n"),
+        ] {
+            let file = with(lines);
+            assert_eq!(blamed(RULE, &file, &["h100@570"]), [blamed_text], "{lines}");
+            assert!(mended(RULE, &file, &["h100@570"]).contains(want), "{lines}");
+        }
+        let global = format!("ARG A=8.0\n{BASE}ARG A\nENV TORCH_CUDA_ARCH_LIST=$A\n{BUILD}");
+        assert!(mended(RULE, &global, &["h100@570"]).starts_with("ARG A=\"8.0;9.0\"\n"));
+        let text = &lint(RULE, &global, &["h100@570"])[0].message;
+        assert!(text.contains("the default of ARG A in line 1"), "{text}");
+        let run = format!("{BASE}RUN TORCH_CUDA_ARCH_LIST=\"8.0;8.6\" python setup.py install\n");
+        assert!(mended(RULE, &run, &["h100@570"]).contains("TORCH_CUDA_ARCH_LIST=\"8.0;8.6;9.0\" python"));
+        let run =
+            format!("{BASE}RUN cmake -B build -DCMAKE_CUDA_ARCHITECTURES=\"80-real;86-real\" . && make -C build\n");
+        assert!(mended(RULE, &run, &["h100@570"]).contains("\"80-real;86-real;90-real\" ."));
+        let run = format!("{BASE}ENV CMAKE_ARGS=\"-DGGML_CUDA=on -DCMAKE_CUDA_ARCHITECTURES=80-real\"\n{BUILD}");
+        assert!(mended(RULE, &run, &["h100@570"]).contains("ARCHITECTURES=80-real;90-real\"\n"));
+    }
+
+    #[test]
+    fn a_toolkit_that_cannot_is_told() {
+        let file =
+            "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST=9.0\nRUN pip install ./csrc\n";
+        let found = &lint(RULE, file, &["RTX 5090@575"])[0];
+        let help = found.help.as_deref().unwrap();
+        assert!(found.fix.is_none() && help.contains("CUDA 12.8 or newer"), "{help}");
+    }
+
+    #[test]
+    fn what_nobody_reads_weighs_less_or_nothing() {
+        let severity = |file: &str| lint(RULE, file, &["h100@550"]).first().map(|f| f.severity);
+        // In the image's environment, for whatever compiles there later.
+        assert_eq!(severity(&format!("{BASE}ENV TORCH_CUDA_ARCH_LIST=8.0\n")), Some(Severity::Warning));
+        for quiet in [
+            // Overridden before it is read.
+            with("ENV TORCH_CUDA_ARCH_LIST=8.0\nENV TORCH_CUDA_ARCH_LIST=9.0\n"),
+            format!(
+                "{BASE}ENV TORCH_CUDA_ARCH_LIST=8.0\nRUN TORCH_CUDA_ARCH_LIST=9.0 pip install ./csrc\nENV TORCH_CUDA_ARCH_LIST=\n"
+            ),
+            // Not in this stage, not built, not known, not a list.
+            format!("{BASE}AS a\nENV TORCH_CUDA_ARCH_LIST=8.0\nFROM ubuntu:24.04\nCOPY --from=a /x /x\n"),
+            format!("{BASE}AS a\nENV TORCH_CUDA_ARCH_LIST=8.0\n{BUILD}FROM ubuntu:24.04\n"),
+            with("ARG X\nENV TORCH_CUDA_ARCH_LIST=$X\n"),
+            with("ENV TORCH_CUDA_ARCH_LIST=Common\n"),
+            with("ARG TORCH_CUDA_ARCH_LIST\n"),
+            format!("{BASE}RUN NVCC_APPEND_FLAGS=\"-gencode arch=compute_80,code=sm_80\" pip install ./csrc\n"),
+        ] {
+            let quiet = quiet.replace("\nAS", " AS");
+            assert_eq!(severity(&quiet), None, "{quiet}");
+        }
+    }
+
+    #[test]
+    fn one_architecture_at_a_time_is_a_list_together() {
+        let file = format!(
+            "{BASE}RUN CUDA_COMPUTE_CAP=80 cargo build --release\nRUN CUDA_COMPUTE_CAP=90 cargo build --release\n"
+        );
+        assert!(lint(RULE, &file, &["h100@550", "a100@535"]).is_empty());
+        assert_eq!(lint(RULE, &file, &["t4@470"]).len(), 2);
+    }
+
+    #[test]
+    fn options_of_nvcc() {
+        let file = format!(
+            "{BASE}RUN nvcc -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -o x x.cu\n"
+        );
+        assert!(lint(RULE, &file, &["h100@550", "a100@535"]).is_empty());
+        assert_eq!(lint(RULE, &file, &["t4@470"])[0].severity, Severity::Error);
+    }
+}

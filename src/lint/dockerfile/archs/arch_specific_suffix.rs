@@ -72,3 +72,36 @@ fn plain(list: &ArchList) -> ArchList {
     let drop = |archs: &[SmArch]| archs.iter().map(|a| SmArch::new(a.number, Feature::Plain)).collect();
     ArchList { sass: drop(&list.sass), ptx: drop(&list.ptx), ..list.clone() }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint};
+
+    const RULE: &str = "arch-specific-suffix";
+
+    fn file(list: &str) -> String {
+        format!(
+            "FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST=\"{list}\"\nRUN pip install ./csrc\n"
+        )
+    }
+
+    #[test]
+    fn code_for_one_capability_alone() {
+        assert_eq!(blamed(RULE, &file("9.0a;10.0a+PTX"), &["RTX 5090@575"]), ["10.0a+PTX"]);
+        assert_eq!(blamed(RULE, &file("9.0a 10.0a"), &["RTX 5090@575"]), ["10.0a"]);
+        let found = &lint(RULE, &file("9.0a 10.0a"), &["RTX 5090@575"])[0];
+        assert!(found.help.as_deref().unwrap().contains("`9.0a 10.0a 12.0`"), "{:?}", found.help);
+    }
+
+    #[test]
+    fn where_the_suffix_is_not_to_blame() {
+        for (list, target) in [
+            ("9.0a;10.0a", "h100@550"),
+            ("8.0;9.0", "RTX 5090@575"),
+            ("8.0;9.0a;12.0", "RTX 5090@575"),
+            ("8.0;9.0a", "t4@470"),
+        ] {
+            assert!(lint(RULE, &file(list), &[target]).is_empty(), "{list} {target}");
+        }
+    }
+}

@@ -42,7 +42,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             && !set_after::is_lost(&lost, at)
             && !archs.is_told(lint, at)
             && lint.reading.instruction(build.command.instruction).is_some_and(|i| i.flag("device").is_none())
-            && has_compiler(lint, build.stage);
+            && toolkit::has_compiler(lint, build.stage);
         if !lacks {
             continue;
         }
@@ -53,18 +53,6 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             told.push(key);
             out.push(found(lint, build, &reason));
         }
-    }
-}
-
-/// A compiler is in the stage, and a base image that is known to set no list of its own.
-pub fn has_compiler(lint: &Lint<'_>, stage: usize) -> bool {
-    let Some(base) = lint.base(stage) else { return false };
-    match base.family {
-        BaseFamily::NvidiaCuda | BaseFamily::Pytorch => {
-            base.compiler == Some(true) || toolkit::installed(lint, stage)
-        }
-        BaseFamily::Distro => toolkit::installed(lint, stage),
-        _ => false,
     }
 }
 
@@ -243,5 +231,82 @@ fn found(lint: &Lint<'_>, build: &Build<'_>, reason: &Reason<'_>) -> Found {
             vec![Edit::new(Span::new(start, start), format!("{set}\n"))],
         ),
         None => found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint, mended};
+    use crate::model::Severity;
+
+    const RULE: &str = "ext-build-without-arch-list";
+    const BASE: &str = "FROM nvidia/cuda:12.8.1-devel\nRUN pip install torch\n";
+
+    #[test]
+    fn an_extension_that_nobody_told() {
+        let file = format!("{BASE}RUN pip install git+https://example.invalid/some-cuda-ext\n");
+        assert_eq!(blamed(RULE, &file, &[]), ["git+https://example.invalid/some-cuda-ext"]);
+        let found = &lint(RULE, &file, &[])[0];
+        assert_eq!(found.severity, Severity::Warning);
+        assert!(found.message.contains("list index out of range"), "{}", found.message);
+        let text = mended(RULE, &file, &["a100@535", "RTX 5090@575"]);
+        assert!(text.contains("ENV TORCH_CUDA_ARCH_LIST=\"8.0;12.0\"\nRUN pip install git"), "{text}");
+        let file = format!("{BASE}WORKDIR /src\nCOPY . .\nRUN python setup.py install\n");
+        assert_eq!(blamed(RULE, &file, &[]), ["python setup.py install"]);
+    }
+
+    #[test]
+    fn a_project_of_the_table() {
+        let file =
+            format!("{BASE}ENV FORCE_CUDA=1\nRUN pip install git+https://github.com/facebookresearch/detectron2\n");
+        assert!(
+            lint(RULE, &file, &[])[0].message.starts_with("detectron2 is compiled without TORCH_CUDA_ARCH_LIST")
+        );
+        // It is told by another variable than PyTorch's.
+        let file = format!(
+            "{BASE}ENV TORCH_CUDA_ARCH_LIST=8.0\nRUN pip install \
+             git+https://github.com/NVlabs/tiny-cuda-nn#subdirectory=bindings/torch\n"
+        );
+        let found = &lint(RULE, &file, &["a100@535"])[0];
+        assert!(found.message.contains("does not read TORCH_CUDA_ARCH_LIST"), "{}", found.message);
+        assert!(found.help.as_deref().unwrap().contains("ENV TCNN_CUDA_ARCHITECTURES=\"80\""), "{:?}", found.help);
+    }
+
+    #[test]
+    fn cmake_with_a_list_of_pytorch() {
+        let file =
+            format!("{BASE}ENV TORCH_CUDA_ARCH_LIST=\"8.0;9.0\"\nRUN cmake -S . -B build && cmake --build build\n");
+        assert_eq!(blamed(RULE, &file, &[]), ["cmake -S . -B build"]);
+        let found = &lint(RULE, &file, &["a100@535"])[0];
+        assert!(found.message.starts_with("CMake does not read TORCH_CUDA_ARCH_LIST"), "{}", found.message);
+        assert!(found.help.as_deref().unwrap().contains("-DCMAKE_CUDA_ARCHITECTURES=80-real"), "{:?}", found.help);
+        for other in ["-DCMAKE_CUDA_ARCHITECTURES=80", "-DUSE_CUDA=OFF", "-DCMAKE_PREFIX_PATH=/x/torch/share/cmake"]
+        {
+            let file = format!("{BASE}ENV TORCH_CUDA_ARCH_LIST=8.0\nRUN cmake -S . -B build {other}\n");
+            assert!(lint(RULE, &file, &[]).is_empty(), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_told_or_has_no_device_code() {
+        let ext = "RUN pip install git+https://example.invalid/some-cuda-ext\n";
+        for file in [
+            format!("{BASE}ENV TORCH_CUDA_ARCH_LIST=8.0\n{ext}"),
+            format!("{BASE}ARG TORCH_CUDA_ARCH_LIST=8.0\n{ext}"),
+            format!("{BASE}RUN TORCH_CUDA_ARCH_LIST=8.0 pip install git+https://example.invalid/some-cuda-ext\n"),
+            format!("{BASE}RUN pip install git+https://github.com/huggingface/transformers\n"),
+            format!("{BASE}RUN pip install flash-attn --no-build-isolation\n"),
+            format!("{BASE}RUN pip install .\n"),
+            // The base may set a list; no compiler; no torch.
+            format!("FROM nvcr.io/nvidia/pytorch:24.10-py3\n{ext}"),
+            format!("FROM example.org/own\nRUN pip install torch\n{ext}"),
+            format!("FROM nvidia/cuda:12.8.1-runtime-ubuntu22.04\nRUN pip install torch\n{ext}"),
+            format!("FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\n{ext}"),
+            // Told in vain: another rule says so.
+            format!("ARG TORCH_CUDA_ARCH_LIST\n{BASE}{ext}"),
+            format!("{BASE}RUN cmake -S . -B build\n"),
+        ] {
+            assert!(lint(RULE, &file, &[]).is_empty(), "{file}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The toolkit that compiles in a stage: the base image's, where nothing in the file brings another.
 
+use crate::catalog::bases::BaseFamily;
 use crate::catalog::system_packages::SystemKind;
 use crate::catalog::toolkits::Toolkit;
 use crate::dockerfile::shell::Command;
@@ -39,6 +40,18 @@ pub fn installed(lint: &Lint<'_>, stage: usize) -> bool {
             matches!(k.kind, SystemKind::Toolkit | SystemKind::CudaMeta | SystemKind::DistroToolkit)
         })
     })
+}
+
+/// A compiler is in the stage, on a base that is known to set no list of architectures.
+pub fn has_compiler(lint: &Lint<'_>, stage: usize) -> bool {
+    let base = lint.base(stage).filter(|_| sets_no_list(lint, stage));
+    base.is_some_and(|b| b.compiler == Some(true) && b.family != BaseFamily::Distro || installed(lint, stage))
+}
+
+/// The base image is one of those that are known to set no list of architectures in their environment.
+pub fn sets_no_list(lint: &Lint<'_>, stage: usize) -> bool {
+    let known = |family| matches!(family, BaseFamily::NvidiaCuda | BaseFamily::Pytorch | BaseFamily::Distro);
+    lint.base(stage).is_some_and(|b| known(b.family))
 }
 
 fn here(lint: &Lint<'_>, chain: &[usize], command: usize) -> bool {

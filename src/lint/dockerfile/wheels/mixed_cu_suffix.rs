@@ -1,14 +1,14 @@
 //! One library's packages for two CUDA majors in one environment.
 
-use super::packages::{Package, base_major, brought_by_pip, installed, together};
+use super::packages::{MOST_TOLD, Package, base_major, brought_by_pip, installed, together};
 use super::torch;
 use crate::lint::dockerfile::{Found, Lint};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let packages = installed(lint);
     let mut seen: Vec<(&Package<'_>, String, u16)> = Vec::new();
-    for package in &packages {
-        let Some((family, major)) = family(lint, package) else { continue };
+    let candidates = packages.iter().filter_map(|p| Some((p, family(lint, p)?)));
+    for (package, (family, major)) in candidates.take(MOST_TOLD) {
         let first = seen.iter().find(|(p, f, m)| *f == family && *m != major && together(lint, p, package));
         if let Some((first, _, other)) = first {
             let message = format!(
@@ -70,7 +70,7 @@ fn beside_torch(lint: &Lint<'_>, package: &Package<'_>, major: u16) -> Option<Fo
 
 /// CuPy and its like open the libraries of their own CUDA.
 fn no_libraries(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>) -> Option<Found> {
-    let known = package.known(lint).filter(|k| !k.brings && k.sure)?;
+    let known = package.known(lint).filter(|k| k.opens && k.sure)?;
     let major = known.cuda_major?;
     let (base, name, because) = base_major(lint, package.stage).filter(|(base, ..)| *base != major)?;
     let suffix = format!("cu{major}");
@@ -84,7 +84,7 @@ fn no_libraries(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>
         return None;
     }
     // An extra may bring them.
-    if !package.requirement.extras.is_empty() && brought_by_pip(lint, packages, package, "cublas") {
+    if !package.requirement.extras.is_empty() && brought_by_pip(lint, packages, package, "cublas", major) {
         return None;
     }
     let message =
