@@ -26,7 +26,7 @@ use super::value::{Text, Value};
 pub enum Asked {
     /// In the Dockerfile.
     Here(Span),
-    /// In a file that the Dockerfile names: the file as the Dockerfile writes it, and the line from 1.
+    /// In a file that the Dockerfile names: its path in the build context, and the line from 1.
     File { file: String, line: usize },
 }
 
@@ -110,6 +110,7 @@ pub enum SystemTool {
 /// A package asked of the distribution's installer or of conda.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemPackage {
+    /// Up to what is not known of it: `cuda-nvcc-` for `cuda-nvcc-$V`.
     pub name: String,
     /// `=version` of apt, `-version` is not split for rpm.
     pub version: Option<String>,

@@ -3,7 +3,7 @@
 use super::args::{self, Item, OptionValue, bare, items, program, python_module, readings};
 use super::context::{Context, Lookup};
 use super::environment::Environment;
-use super::requirements::specifier::{Wanted, parse, split_extras};
+use super::requirements::specifier::{Wanted, is_url, parse, split_extras};
 use super::requirements::txt::{self, Line};
 use super::settings::{drop_empty, settings};
 use super::{Asked, HOLE, PipInstall, PythonTool, Setting};
@@ -276,6 +276,15 @@ pub fn operand(out: &mut PipInstall, document: &Document, arg: &Arg) {
     }
 }
 
+/// The value of `-e`: a folder, unless it is a URL.
+fn editable(out: &mut PipInstall, document: &Document, arg: &Arg) {
+    if is_url(arg.known_or_partly()) {
+        operand(out, document, arg);
+    } else {
+        out.local.push(arg.text.clone());
+    }
+}
+
 fn want(out: &mut PipInstall, text: &str, asked: &Asked, sure: bool, arg: &Arg) {
     if out.requirements.len() >= MOST_REQUIREMENTS {
         out.more = true;
@@ -311,7 +320,7 @@ fn option(
         "-c" | "--constraint" | "--constraints" => out.constraints.push(value.text),
         "-e" | "--editable" => {
             let arg = Arg { text: value.text, partly: value.partly, span: value.span };
-            operand(out, document, &arg);
+            editable(out, document, &arg);
         }
         "-i" | "--index-url" | "--pypi-url" | "--default-index" => out.index = Some(named_index(value)),
         "--extra-index-url" | "--index" => out.extra_indexes.push(named_index(value)),
@@ -382,6 +391,7 @@ pub fn take_line(out: &mut PipInstall, line: Line, asked: &Asked, span: Span) {
         Setting { text: Text { value, trail: Vec::new() }, span, file: Some(asked.clone()) }
     };
     match line {
+        Line::Requirement(path, true) if !is_url(&path) => out.local.push(Text::known(path)),
         Line::Requirement(text, _) => {
             let sure = !text.contains(HOLE);
             let partly = (!sure).then(|| text.clone());

@@ -1,5 +1,6 @@
 //! What a RUN does: its commands, one by one, with the variables they see.
 
+mod budget;
 mod build;
 mod compound;
 mod dir;
@@ -22,6 +23,7 @@ mod wrap;
 
 use std::collections::BTreeMap;
 
+pub use budget::Budget;
 pub use dir::{Dir, join as join_path, normal as normal_path};
 pub use pattern::Pattern as Glob;
 use walk::Walk;
@@ -45,6 +47,8 @@ pub struct Input<'a> {
     pub document: &'a Document,
     /// Those of the instruction.
     pub heredocs: &'a [Heredoc],
+    /// One for all bodies of a file.
+    pub budget: &'a Budget,
 }
 
 /// What is written behind the keyword.
