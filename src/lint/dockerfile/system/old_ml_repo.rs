@@ -11,8 +11,8 @@ use crate::model::Severity;
 const HARMLESS: &[&str] = &["rm", "sed", "grep", "awk", "perl", "find", "mv"];
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let rows: Vec<&OldSource> =
-        lint.catalog.system_packages().old_sources().iter().filter(|s| s.kind == OldKind::Repository).collect();
+    let of_it = |s: &&OldSource| s.kind == OldKind::Repository && s.text.contains("machine-learning");
+    let rows: Vec<&OldSource> = lint.catalog.system_packages().old_sources().iter().filter(of_it).collect();
     let mut last = None;
     for (_, command) in lint.build_commands() {
         if command.program().is_none_or(|p| HARMLESS.contains(&p)) {
