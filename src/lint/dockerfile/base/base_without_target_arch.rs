@@ -1,6 +1,7 @@
 //! A base whose toolkit cannot compile for a target, where something is compiled with it.
 
 use super::from::{Image, images};
+use crate::catalog::arch_lists::Grammar;
 use crate::catalog::bases::BaseFamily;
 use crate::catalog::compat::{Fit, is_tegra, sass_serves};
 use crate::catalog::extensions::Unset;
@@ -37,8 +38,9 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             archs.settings.iter().filter(|s| archs.readers(s).any(|r| r.index == build.index)).collect();
         let isa = Some(toolkit.toolkit.ptx_isa);
         let by_list = |target: &Target| {
-            let all = lists.iter().flat_map(|s| s.lists());
-            all.map(|l| fit(lint, &l, isa, target)).max()
+            let own = lists.iter().filter(|s| !s.variable.adds && s.variable.grammar != Grammar::DottedPtx);
+            let all = own.flat_map(|s| s.lists().into_iter().map(|l| archs.with_ptx(s, l)));
+            all.filter(|l| l.is_closed()).map(|l| fit(lint, &l, isa, target)).max()
         };
         let (mut bad, mut certain) = (Vec::new(), true);
         for target in missing {
@@ -61,7 +63,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         let mut labels: Vec<String> = bad.iter().map(|t| t.label()).collect();
         labels.dedup();
         let names = labels.join(", ");
-        let then = match too_old {
+        let then = match too_old && !certain {
             true => "it can only leave PTX for it, if it is told to",
             false => "\"no kernel image is available for execution on the device\"",
         };
@@ -103,7 +105,7 @@ fn by_default(build: &Build<'_>, image: &Image<'_>) -> bool {
 /// Whether a build surely compiles device code.
 fn is_cuda(build: &Build<'_>) -> bool {
     // It takes wheels of its own index where there are.
-    if build.command.program() == Some("mim") {
+    if build.command.words.iter().any(|w| w.text.value.known() == Some("mim")) {
         return false;
     }
     match build.by {

@@ -38,7 +38,7 @@ fn said(lint: &Lint<'_>, command: &Command, arg: &Arg, row: &OldSource) -> Found
     let key = text.ends_with(".pub") && !text.contains("deb ");
     let (severity, what) = match key {
         true => (Severity::Note, "the key is that of NVIDIA's machine-learning repository"),
-        false => (Severity::Warning, "NVIDIA's machine-learning repository is added"),
+        false => (Severity::Warning, "something is taken from NVIDIA's machine-learning repository"),
     };
     let severity = if command.when == When::Build && !command.guessed { severity } else { lower(severity) };
     let message = format!(
