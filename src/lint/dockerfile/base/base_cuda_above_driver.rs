@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::from::{Image, images, is_cuda};
 use super::gate::{Gate, Refusal};
-use crate::catalog::bases::{Base, BaseFamily};
+use crate::catalog::bases::{Base, BaseFamily, Flavour};
 use crate::catalog::forward::{Activation, Eligible};
 use crate::lint::dockerfile::ask::lower;
 use crate::lint::dockerfile::{Found, Lint};
@@ -34,8 +34,10 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         let severity = if one_of || !target.required { lower(severity) } else { severity };
         by_fate.entry((severity, fate)).or_default().push(target);
     }
+    let native = |t: &&Target| lint.catalog.drivers().native_cuda(&t.driver.as_ref()?.lowest);
+    let Some(oldest) = by_fate.values().flatten().filter_map(native).min() else { return };
     for ((severity, fate), targets) in by_fate.iter().rev() {
-        out.extend(said(lint, &image, (*severity, fate), targets));
+        out.extend(said(lint, &image, (*severity, fate), targets, oldest));
     }
 }
 
@@ -68,6 +70,10 @@ fn judge(lint: &Lint<'_>, base: &Base, gate: &Gate, target: &Target) -> Option<(
         {
             (Severity::Warning, Fate::Compat(floor))
         }
+        // Its devel images stand on NVIDIA's, which have the library.
+        _ if base.family == BaseFamily::Pytorch && base.flavour == Some(Flavour::Devel) => {
+            (Severity::Warning, Fate::Below(floor))
+        }
         // Of a bare architecture it is not known whether forward compatibility serves it; Windows' drivers count
         // their own way.
         (Some(Activation::Yes | Activation::ByMode), None) => (Severity::Warning, Fate::Below(floor)),
@@ -89,6 +95,7 @@ fn said(
     image: &Image<'_>,
     (severity, fate): (Severity, &Fate),
     targets: &[&Target],
+    oldest: CudaVersion,
 ) -> Option<Found> {
     let (reference, base) = image.all.first()?;
     let base = base.as_ref()?;
@@ -98,7 +105,7 @@ fn said(
     let insufficient = "\"CUDA driver version is insufficient for CUDA runtime version\" (35)";
     let message = match fate {
         Fate::Below(floor) => format!(
-            "`{reference}`{trail} has CUDA {cuda}, which asks for driver {floor}: {on} answers {insufficient}"
+            "`{reference}`{trail} has CUDA {cuda}, which asks for driver {floor}: on {on} it stops with {insufficient}"
         ),
         Fate::NotServed(floor) => format!(
             "`{reference}`{trail} has CUDA {cuda}, which asks for driver {floor}, and {on} cannot use its forward-compat library: \
@@ -121,10 +128,8 @@ fn said(
             found.because.extend(toolkits.floor_of(cuda).map(|f| f.because));
         }
     }
-    let drivers = lint.catalog.drivers();
-    let native = |t: &&Target| drivers.native_cuda(&t.driver.as_ref()?.lowest);
-    let oldest = targets.iter().filter_map(native).min()?;
-    let branch = drivers.min_branch_for_cuda(cuda).map(|b| format!(", or drivers of R{} or newer", b.branch));
+    let branch =
+        lint.catalog.drivers().min_branch_for_cuda(cuda).map(|b| format!(", or drivers of R{} or newer", b.branch));
     let near = nearest(lint, base, oldest);
     let what = match (&near, fate) {
         (Some(tag), _) => format!("take `{}:{tag}`", base.repository),
