@@ -66,6 +66,23 @@ impl Build<'_> {
         }
     }
 
+    /// Whether it is told to build the part that has device code, where it must be.
+    pub fn wants_cuda(&self, lint: &Lint<'_>) -> bool {
+        let Some(project) = self.project else { return true };
+        let held = |holder: &str, word: &str| {
+            lint.seen(self.command, holder)
+                .is_some_and(|(v, _)| v.all().any(|v| v.to_ascii_lowercase().contains(word)))
+        };
+        let asks = |when: &String| {
+            let word = when.to_ascii_lowercase();
+            let given = when.split_once('=').is_some_and(|(name, value)| {
+                lint.seen(self.command, name).is_some_and(|(v, _)| v.known() == Some(value))
+            });
+            given || self.speaks_of(&word) || ["CMAKE_ARGS", "SKBUILD_CMAKE_ARGS"].iter().any(|h| held(h, &word))
+        };
+        project.cuda_when.is_empty() || project.cuda_when.iter().any(asks)
+    }
+
     /// Whether it always runs, should the build get that far.
     pub fn is_sure(&self) -> bool {
         self.command.when == When::Build && !self.command.guessed
@@ -209,8 +226,11 @@ impl<'l> Lint<'l> {
     /// A package by name that pip compiles.
     fn compiled(&self, pip: &PipInstall, wanted: &Requirement) -> Option<&'l Extension> {
         let project = self.catalog.extensions().find_package(&wanted.name)?;
+        // OpenMMLab's installer looks for wheels on its own pages first.
+        let by_mim = self.reading.commands.get(pip.command).and_then(Command::program) == Some("mim");
         let forced = pip.no_binary.iter().any(|n| n == ":all:" || crate::catalog::names::dist(n) == wanted.name);
-        let elsewhere = pip.index.is_some() || !pip.extra_indexes.is_empty() || !pip.find_links.is_empty();
+        let elsewhere =
+            by_mim || pip.index.is_some() || !pip.extra_indexes.is_empty() || !pip.find_links.is_empty();
         let compiles = match project.prebuilt {
             Prebuilt::Source => !elsewhere,
             Prebuilt::OwnIndex => project.pip_compiles() && !elsewhere,
@@ -241,6 +261,8 @@ impl<'l> Lint<'l> {
             }
             None => {
                 let last = dir.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+                // Copied from the context: a folder of a known project's name is that project's.
+                build.project = self.catalog.extensions().find_repository(&format!("github.com/-/{last}"));
                 // Names of places, which say nothing of what is there.
                 if !["", ".", "app", "workspace", "build", "src", "opt", "root", "tmp", "code"].contains(&last) {
                     build.origin = last.to_owned();

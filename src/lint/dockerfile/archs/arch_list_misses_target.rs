@@ -12,14 +12,19 @@ use super::toolkit::{self, InForce};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let archs = Archs::of(lint);
-    for (place, settings) in archs.by_place() {
+    let mut told: Vec<Judged<'_, '_>> = Vec::new();
+    for (_, settings) in archs.by_place() {
         let judged = settings.into_iter().filter_map(|s| Judged::of(lint, &archs, s));
         // The same value may be read by several variables' rules: the worst of them is told.
-        let worst = judged.max_by_key(|j| (j.is_error(), !j.missing.is_empty(), j.usage));
-        if let Some(judged) = worst {
-            out.push(judged.told(lint, &archs, place));
+        let Some(worst) = judged.max_by_key(Judged::weight) else { continue };
+        // So may the values of one RUN, and those of a variable that takes one architecture at a time.
+        match told.iter_mut().find(|j| j.is_same(&worst)) {
+            Some(same) if same.weight() < worst.weight() => *same = worst,
+            Some(_) => {}
+            None => told.push(worst),
         }
     }
+    out.extend(told.iter().map(|j| j.told(lint, &archs, j.setting.place)));
 }
 
 /// A setting that leaves targets without code, or with PTX alone.
@@ -68,6 +73,16 @@ impl<'a, 's> Judged<'a, 's> {
         (!none).then_some(judged)
     }
 
+    fn weight(&self) -> (bool, bool, Use) {
+        (self.is_error(), self.fails(), self.usage)
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let (a, b) = (self.setting, other.setting);
+        a.name == b.name
+            && (a.variable.grammar == Grammar::One || a.instruction == b.instruction && a.value == b.value)
+    }
+
     fn fails(&self) -> bool {
         !self.missing.is_empty() || !self.too_new.is_empty()
     }
@@ -104,6 +119,8 @@ impl<'a, 's> Judged<'a, 's> {
         };
         let mut found = if self.is_error() && self.fails() {
             Found::error(place.span, message)
+        } else if !self.fails() && self.usage == Use::Kept {
+            Found::note(place.span, message)
         } else {
             Found::warning(place.span, message)
         };
@@ -280,7 +297,7 @@ mod tests {
             "{BASE}RUN CUDA_COMPUTE_CAP=80 cargo build --release\nRUN CUDA_COMPUTE_CAP=90 cargo build --release\n"
         );
         assert!(lint(RULE, &file, &["h100@550", "a100@535"]).is_empty());
-        assert_eq!(lint(RULE, &file, &["t4@470"]).len(), 2);
+        assert_eq!(lint(RULE, &file, &["t4@470"]).len(), 1);
     }
 
     #[test]

@@ -84,16 +84,7 @@ fn of_project<'a>(
     build: &Build<'a>,
     project: &'a Extension,
 ) -> Option<Reason<'a>> {
-    let asks = |when: &String| {
-        let word = when.to_ascii_lowercase();
-        let holder = |name: &str| lint.seen(build.command, name).is_some_and(|(v, _)| holds(&v, &word));
-        build.speaks_of(&word)
-            || ["CMAKE_ARGS", "SKBUILD_CMAKE_ARGS"].into_iter().any(holder)
-            || when.split_once('=').is_some_and(|(n, value)| {
-                lint.seen(build.command, n).is_some_and(|(v, _)| v.known() == Some(value))
-            })
-    };
-    if !project.cuda_when.is_empty() && !project.cuda_when.iter().any(asks) {
+    if !build.wants_cuda(lint) {
         return None;
     }
     // The decisive variable; options of CMake are given in CMAKE_ARGS.
@@ -117,16 +108,16 @@ fn of_project<'a>(
     Some(Reason { variable, name, text, unread, project: Some(project) })
 }
 
-fn holds(value: &Value, word: &str) -> bool {
-    value.all().any(|v| v.to_ascii_lowercase().contains(word))
-}
-
 const NO_TORCH_LIST: &str = "no GPU is visible while an image is built, so PyTorch's extension builder stops with \
                              \"list index out of range\" or takes a list of its own";
 
-/// A project that nobody knows, built by pip or setup.py: it must look like one with kernels of its own.
+/// A project that nobody knows, built by pip or setup.py where PyTorch is, and that looks like one with kernels.
+pub fn is_extension(lint: &Lint<'_>, build: &Build<'_>) -> bool {
+    has_torch(lint, build) && looks_like_kernels(build)
+}
+
 fn of_torch<'a>(lint: &Lint<'a>, build: &Build<'a>) -> Option<Reason<'a>> {
-    if !has_torch(lint, build) || !looks_like_kernels(lint, build) {
+    if !is_extension(lint, build) {
         return None;
     }
     let general = |v: &&ArchVariable| v.general && v.grammar == Grammar::Torch;
@@ -153,10 +144,12 @@ fn has_torch(lint: &Lint<'_>, build: &Build<'_>) -> bool {
         || conda.flat_map(|c| &c.packages).any(|(name, ..)| is_torch(name))
 }
 
-fn looks_like_kernels(lint: &Lint<'_>, build: &Build<'_>) -> bool {
+/// Whether its name or the way it is built says that it has kernels of its own.
+fn looks_like_kernels(build: &Build<'_>) -> bool {
     let name = build.origin.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
     let named = name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| KERNELS.contains(&part));
-    let builders = BUILDERS.iter().any(|name| lint.seen(build.command, name).is_some());
+    // In the same RUN: in ENV they may be meant for another build.
+    let builders = BUILDERS.iter().any(|name| build.command.assigned.get(*name).is_some_and(|a| a.exported));
     // With torch in the environment a build that wants it there compiles against it.
     let isolated = build.pip.is_some_and(|p| !p.no_build_isolation);
     let flags = build.speaks_of("cuda_ext") || build.speaks_of("--cuda");
