@@ -117,10 +117,8 @@ fn words(text: &str) -> Vec<String> {
 
 fn add(out: &mut CondaInstall, text: &str, asked: Asked) {
     let Some((channel, name, version)) = specification(text) else { return };
-    if let Some(channel) = channel {
-        if !out.channels.contains(&channel) {
-            out.channels.push(channel);
-        }
+    if let Some(channel) = channel.filter(|c| !out.channels.contains(c)) {
+        out.channels.push(channel);
     }
     out.packages.push((name, version, asked));
 }

@@ -13,6 +13,9 @@ use crate::dockerfile::value::Value;
 /// Files looked for on behalf of one Dockerfile.
 const MOST_LOOKUPS: usize = 512;
 
+/// Instructions looked at for all of them.
+const MOST_COPIES: usize = 200_000;
+
 /// Stages that a file is followed through.
 const MOST_STAGES: usize = 8;
 
@@ -40,12 +43,13 @@ pub struct Context<'a> {
     /// Folders that are not the context's, with the command that made them: clones.
     foreign: Vec<(usize, String)>,
     lookups: Cell<usize>,
+    copies: Cell<usize>,
     read: RefCell<BTreeMap<String, Option<Rc<Found>>>>,
 }
 
 impl<'a> Context<'a> {
     pub fn new(reading: &'a Reading, files: &'a dyn Files, foreign: Vec<(usize, String)>) -> Self {
-        Self { reading, files, foreign, lookups: Cell::new(0), read: RefCell::default() }
+        Self { reading, files, foreign, lookups: Cell::new(0), copies: Cell::new(0), read: RefCell::default() }
     }
 
     /// A file by the path that a command gives.
@@ -54,7 +58,7 @@ impl<'a> Context<'a> {
             return Lookup::Missing;
         }
         self.lookups.set(self.lookups.get() + 1);
-        let Some(absolute) = self.absolute(command, path) else { return Lookup::Missing };
+        let Some(absolute) = Self::absolute(command, path) else { return Lookup::Missing };
         if self.foreign.iter().any(|(at, dir)| *at < index && under(&absolute, dir).is_some()) {
             return Lookup::Missing;
         }
@@ -111,20 +115,12 @@ impl<'a> Context<'a> {
     }
 
     /// A path from the root; a base image's own working directory stands as [`HOLE`].
-    fn absolute(&self, command: &Command, path: &str) -> Option<String> {
+    fn absolute(command: &Command, path: &str) -> Option<String> {
         if path.starts_with('/') {
             return Some(normal_path(path));
         }
-        if path.starts_with('~') {
-            return None;
-        }
-        let before = self.reading.dirs.get(command.instruction)?;
-        match &command.dir {
-            // Changed to what is not known by the command's own `cd`.
-            Value::Unknown if **before != Value::Unknown => None,
-            Value::Unknown => Some(normal_path(&format!("/{HOLE}/{path}"))),
-            dir => join_path(dir, &Value::Known(path.to_owned())).known().map(str::to_owned),
-        }
+        let dir = command.place().filter(|_| !path.starts_with('~'))?;
+        Some(normal_path(&format!("{dir}/{path}")))
     }
 
     /// What an earlier command wrote there, with `cat <<EOF > file` or `echo … > file`.
@@ -133,7 +129,7 @@ impl<'a> Context<'a> {
         let before = self.reading.commands.get(..index)?;
         let writer = before.iter().rev().take(MOST_LOOKUPS).find(|c| {
             let output = c.output.as_ref().and_then(|o| o.value.known());
-            output.and_then(|o| self.absolute(c, o)).as_deref() == Some(absolute)
+            output.and_then(|o| Self::absolute(c, o)).as_deref() == Some(absolute)
                 && self.reading.stage_of(c.instruction) == stage
         })?;
         let document = &self.reading.document;
@@ -188,6 +184,10 @@ impl<'a> Context<'a> {
             let Some(instruction) = self.reading.instruction(index) else { continue };
             if !matches!(instruction.keyword, Keyword::Copy | Keyword::Add) {
                 continue;
+            }
+            self.copies.set(self.copies.get() + 1);
+            if self.copies.get() > MOST_COPIES {
+                break;
             }
             for from in self.copy(index, instruction, absolute) {
                 let Some(flag) = instruction.flag("from") else {

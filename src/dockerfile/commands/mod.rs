@@ -9,12 +9,13 @@ mod git;
 mod pip;
 mod project;
 pub mod requirements;
+mod settings;
 mod system;
 #[cfg(test)]
 mod tests;
 
 use super::reading::Reading;
-use super::shell::{HOLE, When};
+use super::shell::{Dir, HOLE, When};
 use super::span::Span;
 use super::value::{Text, Value};
 
@@ -125,7 +126,8 @@ pub struct SystemInstall {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CondaInstall {
     pub command: usize,
-    /// Names with the specification behind them (`pytorch=2.5.1=*cuda*`), also of environment files.
+    /// Names with the specification behind them (`pytorch` and `=2.5.1=*cuda*`), also of environment files. What is
+    /// not known of a specification stands as [`HOLE`](super::shell::HOLE).
     pub packages: Vec<(String, Option<String>, Asked)>,
     pub channels: Vec<String>,
     pub files: Vec<(Text, bool)>,
@@ -189,9 +191,11 @@ pub trait Files {
 /// What the commands of a reading ask for.
 pub fn asks(reading: &Reading, files: &dyn Files) -> Asks {
     let document = &reading.document;
-    let mut out = Asks { clones: git::clones(reading), ..Asks::default() };
-    let cloned = out.clones.iter().filter_map(|c| Some((c.command, c.dir.known()?.to_owned())));
-    let context = context::Context::new(reading, files, cloned.collect());
+    let clones = git::clones(reading);
+    let place = |d: &Dir| d.value.known().or(d.partly.as_deref()).map(str::to_owned);
+    let foreign = clones.iter().filter_map(|(c, d)| Some((c.command, place(d)?))).collect();
+    let context = context::Context::new(reading, files, foreign);
+    let mut out = Asks { clones: clones.into_iter().map(|(c, _)| c).collect(), ..Asks::default() };
     let configured = environment::configured(reading);
     for (index, command) in reading.commands.iter().enumerate() {
         let environment = environment::Environment { reading, configured: &configured, index, command };

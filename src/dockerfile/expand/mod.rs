@@ -29,7 +29,7 @@ pub struct Work(Cell<usize>);
 
 impl Default for Work {
     fn default() -> Self {
-        Self(Cell::new(1 << 26))
+        Self(Cell::new(1 << 24))
     }
 }
 

@@ -1,6 +1,8 @@
 //! What a RUN does: its commands, one by one, with the variables they see.
 
 mod build;
+mod compound;
+mod dir;
 mod lex;
 mod output;
 mod param;
@@ -19,8 +21,8 @@ mod wrap;
 
 use std::collections::BTreeMap;
 
+pub use dir::{Dir, join as join_path, normal as normal_path};
 pub use pattern::Pattern as Glob;
-pub use simple::{join as join_path, normal as normal_path};
 use walk::Walk;
 
 use super::span::Span;
@@ -171,6 +173,9 @@ pub struct Command {
     pub assigned: BTreeMap<String, Assigned>,
     /// The working directory, as far as it is known.
     pub dir: Value,
+    /// What is known of it where it is not known: [`HOLE`] stands for where the instruction starts, as in
+    /// `/\u{fffc}/src`. None where nothing is.
+    pub partly_dir: Option<String>,
     /// What it reads from a heredoc: the body's place.
     pub heredoc: Option<Span>,
     /// Where its output goes: `> file`, `| sudo tee file`.
@@ -216,6 +221,11 @@ impl Command {
     pub fn program(&self) -> Option<&str> {
         let word = self.words.first()?.text.value.known()?;
         Some(word.rsplit('/').next().unwrap_or(word))
+    }
+
+    /// The working directory as one may be compared with another of the same stage: it may hold [`HOLE`].
+    pub fn place(&self) -> Option<&str> {
+        self.dir.known().or(self.partly_dir.as_deref())
     }
 
     pub fn args(&self) -> &[Arg] {

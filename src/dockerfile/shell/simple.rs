@@ -234,22 +234,11 @@ impl Walk<'_> {
         match name.as_str() {
             "cd" => {
                 let target = args.iter().find(|a| !matches!(a.text.value.known(), Some("-P" | "-L" | "--")));
-                let next = match target {
-                    Some(arg) if arg.text.value.known() == Some("-") => self.old.clone(),
-                    Some(arg) => join(&self.dir, &arg.text.value),
-                    None => self.home(),
-                };
-                self.old = std::mem::replace(&mut self.dir, next);
+                let path = target.map_or_else(|| self.home(), |arg| arg.text.value.clone());
+                self.dirs.change(&path);
             }
-            "pushd" => {
-                let next = args.first().map_or(Value::Unknown, |arg| join(&self.dir, &arg.text.value));
-                self.old = std::mem::replace(&mut self.dir, next);
-                self.dirs.push(self.old.clone());
-            }
-            "popd" => {
-                let next = self.dirs.pop().unwrap_or_default();
-                self.old = std::mem::replace(&mut self.dir, next);
-            }
+            "pushd" => self.dirs.push(args.first().map_or(&Value::Unknown, |arg| &arg.text.value)),
+            "popd" => self.dirs.pop(),
             "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(&name, command),
             "unset" => {
                 for arg in args {
@@ -301,37 +290,4 @@ impl Walk<'_> {
             _ => Value::Unknown,
         }
     }
-}
-
-/// A directory as seen from another.
-pub fn join(dir: &Value, path: &Value) -> Value {
-    if *path == Value::Unknown {
-        return Value::Unknown;
-    }
-    if path.all().all(|p| p.starts_with('/')) {
-        return Value::one_of(path.all().map(normal).collect());
-    }
-    if path.all().any(|p| p.starts_with('~')) || *dir == Value::Unknown {
-        return Value::Unknown;
-    }
-    let both = dir.all().flat_map(|d| {
-        path.all().map(move |p| if p.starts_with('/') { normal(p) } else { normal(&format!("{d}/{p}")) })
-    });
-    Value::one_of(both.collect())
-}
-
-/// A path without `.`, `..` and doubled slashes.
-pub fn normal(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            other => parts.push(other),
-        }
-    }
-    let joined = parts.join("/");
-    if path.starts_with('/') { format!("/{joined}") } else { joined }
 }

@@ -116,16 +116,16 @@ fn from_url(mut requirement: Requirement, url: &str) -> Wanted {
 }
 
 fn from_path(mut requirement: Requirement, path: &str) -> Wanted {
-    if path.contains(['*', '?']) && !path.ends_with(']') {
-        return Wanted::Nothing;
-    }
-    if let Some((name, version)) = file_version(path) {
+    let (bare, extras) = split_extras(path);
+    if let Some((name, version)) = file_version(bare) {
         requirement.name = name;
+        requirement.extras = extras;
         requirement.specifiers.push(("==".to_owned(), version));
         requirement.url = Some(path.to_owned());
         return Wanted::Requirement(Box::new(requirement));
     }
-    if path.ends_with(".whl") {
+    // Wheels that a pattern finds, or whose name is not known.
+    if bare.contains(['*', '?']) || bare.ends_with(".whl") {
         return Wanted::Nothing;
     }
     Wanted::Path(path.to_owned())
@@ -269,6 +269,8 @@ mod tests {
             ("./csrc", "path ./csrc"),
             ("/opt/x/", "path /opt/x/"),
             ("dist/*.whl", "nothing"),
+            ("dist/*.whl[x]", "nothing"),
+            ("./a-1.0-py3-none-any.whl[x]", "a ==1.0 [x] @./a-1.0-py3-none-any.whl[x]"),
             (
                 "/tmp/torch-2.6.0+cu124-cp310-cp310-linux_x86_64.whl",
                 "torch ==2.6.0+cu124 @/tmp/torch-2.6.0+cu124-cp310-cp310-linux_x86_64.whl",
