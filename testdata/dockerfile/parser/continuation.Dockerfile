@@ -1,0 +1,23 @@
+FROM scratch
+RUN a \
+# a comment
+
+    # another, indented
+
+    b \   	
+    c\
+d
+RUN e \\
+RUN f\\\
+RUN g \
+   \
+  \
+  h
+  RUN indented
+\
+RUN behind a lone continuation
+LABEL a=\
+b c=d\
+e
+EN\
+V x=y

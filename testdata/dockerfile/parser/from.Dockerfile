@@ -1,0 +1,8 @@
+FROM a
+FROM a AS b
+from a as B
+FROM a As b-c_d.9
+FROM \
+  a \
+  AS f
+FROM b AS b
