@@ -21,6 +21,8 @@ pub struct PackageCuda {
     pub cudnn_major: Option<u32>,
     /// The wheel brings these libraries or asks pip for them; else they must be in the image.
     pub brings: bool,
+    /// It opens the toolkit's libraries where the image has them: CuPy. False of those that link them in.
+    pub opens: bool,
     pub because: String,
     pub sure: bool,
 }
@@ -70,6 +72,8 @@ struct RawSuffix {
     cudnn: bool,
     #[serde(default)]
     brings: bool,
+    #[serde(default)]
+    opens: bool,
     #[serde(flatten)]
     trust: Trust,
 }
@@ -173,6 +177,7 @@ impl Wheels {
                 cuda,
                 cudnn_major: row.cudnn,
                 brings: row.brings,
+                opens: !row.brings,
                 because: row
                     .trust
                     .because(FILE, &format!("{} {}", row.package, row.versions.as_deref().unwrap_or(""))),
@@ -190,6 +195,7 @@ impl Wheels {
             cuda: minor.map(|minor| CudaVersion::new(major, minor)),
             cudnn_major: version.split('.').next().and_then(|m| m.parse().ok()).filter(|_| row.cudnn),
             brings: row.brings,
+            opens: row.opens,
             because: row.trust.because(FILE, &row.package),
             sure: row.trust.is_sure(),
         })
@@ -210,6 +216,12 @@ impl Wheels {
             because: row.trust.because(FILE, &format!("{} {}", row.package, row.versions.as_deref().unwrap_or(""))),
             sure: row.trust.is_sure(),
         })
+    }
+
+    /// Whether any version of a package asks for another, as far as rows say.
+    pub fn ever_wants(&self, package: &str, of: &str) -> bool {
+        let (package, of) = (names::dist(package), names::dist(of));
+        self.other.pins.iter().any(|(row, _)| row.package == package && row.wants == of)
     }
 
     /// The torch version that a torchvision or torchaudio version is built for.

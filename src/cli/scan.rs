@@ -59,7 +59,8 @@ pub fn judge(
 ) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
     let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
-    let options = JudgeOptions { allow_gaps: args.allow_gaps, today: Date::today() };
+    let options =
+        JudgeOptions { allow_gaps: args.allow_gaps, today: Date::today(), config: args.dockerfile.is_none() };
     let platform = args.platform.as_ref().map(ToString::to_string);
     let beside = |path: &PathBuf| Beside::read(path, platform, &fleet, catalog);
     let beside = args.dockerfile.as_ref().map(beside).transpose()?;

@@ -117,6 +117,8 @@ impl<'a> Engine<'a> {
         inputs.build_args.extend(self.build.args.iter().cloned());
         inputs.platform = self.build.platform.clone().or(inputs.platform);
         inputs.target = self.build.target.clone().or(target);
+        let env = |base: &str| self.catalog.bases().find(base).map(|b| b.env).unwrap_or_default();
+        inputs.base_env = Some(&env);
         let reading = read(document, &inputs);
         let context = self.build.context.as_deref().map_or(around, Context::of);
         let asks = commands::asks(&reading, &context);

@@ -181,7 +181,9 @@ impl<'a> Beside<'a> {
     /// Adds what the file says to what its image says.
     pub fn join(&self, report: &mut Report, evidence: &[Evidence]) {
         let Engine { fleet, levels, catalog, .. } = &self.engine;
-        let file = self.engine.report(&self.name, &self.understood, evidence.first());
+        dockerfile::image::point(report, evidence, &self.understood.reading, &self.name);
+        let mut file = self.engine.report(&self.name, &self.understood, evidence.first());
+        dockerfile::image::measured(&mut file, report);
         let file = dockerfile::join(vec![file], fleet, catalog, levels, Date::today());
         dockerfile::add_to(report, file);
     }

@@ -1,8 +1,9 @@
 //! The base's forward-compat libcuda forced before the host's by LD_LIBRARY_PATH.
 
+use crate::catalog::bases::BaseFamily;
 use crate::catalog::compat::is_tegra;
 use crate::catalog::forward::Eligible;
-use crate::lint::dockerfile::wheels::{compat_library, labels};
+use crate::lint::dockerfile::wheels::{compat_library, with_drivers};
 use crate::lint::dockerfile::{Found, Lint, Set};
 use crate::model::{DriverVersion, Runtime, Target};
 
@@ -21,7 +22,10 @@ enum Fate {
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let env = lint.image_env();
     let Some(set) = env.iter().find(|s| s.name == "LD_LIBRARY_PATH") else { return };
-    let (Some(folder), Some(last)) = (compat(set), lint.reading.last) else { return };
+    let Some(last) = lint.reading.last else { return };
+    // NVIDIA's framework images keep the library one folder deeper, where their start script finds it.
+    let deep = lint.base(last).is_some_and(|b| b.family == BaseFamily::NvidiaNgc);
+    let Some(folder) = compat(set, deep) else { return };
     let Some(library) = compat_library(lint, last) else { return };
     for fate in [Fate::NotEligible, Fate::Older, Fate::NotForBranch] {
         let bad: Vec<&Target> = lint.targets.iter().filter(|t| judge(lint, t, &library) == fate).collect();
@@ -29,16 +33,16 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             continue;
         }
         let branch = library.branch();
-        let who = labels(&bad);
+        let who = with_drivers(&bad);
         let end = match fate {
             Fate::NotEligible => format!(
                 "{who} is no GPU that it serves: \"forward compatibility was attempted on non supported HW\" (804)"
             ),
             Fate::Older => format!(
-                "it is older than the driver of {who}: \"system has unsupported display driver / cuda driver \
+                "it is older than that of {who}: \"system has unsupported display driver / cuda driver \
                  combination\" (803)"
             ),
-            _ => format!("it is not made for the driver of {who}"),
+            _ => format!("it is not made for that of {who}"),
         };
         let mut found = Found::warning(
             set.value_span(),
@@ -58,13 +62,13 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
 }
 
 /// The folder of that kind that the variable names.
-fn compat(set: &Set<'_>) -> Option<String> {
+fn compat(set: &Set<'_>, deep: bool) -> Option<String> {
     let is = |entry: &str| {
         let mut parts = entry.trim_end_matches('/').split('/').filter(|p| !p.is_empty());
         let local = parts.next() == Some("usr") && parts.next() == Some("local");
         let cuda = parts.next().is_some_and(|p| p == "cuda" || p.starts_with("cuda-"));
-        // `compat/lib.real` holds the same library in NVIDIA's framework images.
-        local && cuda && parts.next() == Some("compat")
+        let compat = parts.next() == Some("compat");
+        local && cuda && compat && parts.next() == if deep { Some("lib.real") } else { None }
     };
     let raw = set.pair.value.as_ref()?.text.trim_matches(['"', '\'']);
     let text = set.value.known().unwrap_or(raw);

@@ -1,5 +1,6 @@
 //! The toolkit's stub of libcuda on LD_LIBRARY_PATH.
 
+use crate::lint::dockerfile::wheels::brings_another;
 use crate::lint::dockerfile::{Found, Lint, Set};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
@@ -8,13 +9,18 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let Some((folder, sure)) = stubs(set) else { return };
     let Some(last) = lint.reading.last else { return };
     // A runtime flavour has no such folder.
-    let base = lint.base(last);
-    let absent = base.as_ref().is_some_and(|b| b.compiler == Some(false)) && lint.asks.system.is_empty();
+    let absent = lint.base(last).is_some_and(|b| b.compiler == Some(false)) && !brings_another(lint, last, None);
     let end = "CUDA programs that open it stop with \"CUDA driver is a stub library\" (34)";
     let message =
         format!("{folder} on LD_LIBRARY_PATH puts the toolkit's stub of libcuda before the host's driver: {end}");
     let found = match (sure, linked(lint)) {
-        _ if absent => Found::note(set.value_span(), message),
+        _ if absent => Found::note(
+            set.value_span(),
+            format!(
+                "{folder} on LD_LIBRARY_PATH: this base has no such folder; with a devel base the stub of libcuda in it \
+                     would go before the host's driver"
+            ),
+        ),
         (true, true) => Found::error(set.value_span(), message),
         _ => Found::warning(set.value_span(), message),
     };

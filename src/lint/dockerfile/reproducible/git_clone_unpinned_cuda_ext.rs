@@ -1,13 +1,13 @@
 //! A project with device code taken as its default branch is today.
 
-use crate::dockerfile::commands::Asked;
+use crate::dockerfile::commands::{Asked, GitClone};
 use crate::dockerfile::span::Span;
 use crate::lint::dockerfile::{Found, Lint};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let built = |command: usize| lint.reading.commands.get(command).is_some_and(|c| lint.built(c.instruction));
     let extensions = lint.catalog.extensions();
-    for clone in lint.asks.clones.iter().filter(|c| !c.pinned && built(c.command)) {
+    for clone in lint.asks.clones.iter().filter(|c| !c.pinned && built(c.command) && !checked_out(lint, c)) {
         let known = clone.url.value.known().and_then(|url| extensions.find_repository(url));
         out.extend(known.map(|extension| found(clone.url_span, &extension.project, extension.because())));
     }
@@ -21,6 +21,31 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             out.extend(known.map(|extension| found(*span, &extension.project, extension.because())));
         }
     }
+}
+
+/// Whether a later RUN goes to a commit or a branch that it names.
+fn checked_out(lint: &Lint<'_>, clone: &GitClone) -> bool {
+    let stage = lint.reading.commands.get(clone.command).and_then(|c| lint.stage_of(c.instruction)).map(|(s, _)| s);
+    let later = lint.build_commands().filter(|(at, c)| {
+        *at > clone.command
+            && lint
+                .stage_of(c.instruction)
+                .is_some_and(|(s, _)| stage.is_some_and(|of| lint.chain(s).contains(&of)))
+    });
+    later.into_iter().any(|(_, command)| {
+        let inside = |of: &GitClone| {
+            let (of, dir) = (of.dir.known()?, command.dir.known()?);
+            Some(dir.starts_with(of.trim_end_matches('/')))
+        };
+        // Where the folders are known, they say which clone it is.
+        let of_another = lint.asks.clones.iter().any(|o| o.command != clone.command && inside(o) == Some(true));
+        let elsewhere = inside(clone).map_or(of_another, |here| !here);
+        let mut words = command.args().iter().map(|a| a.text.value.known());
+        let goes = words.any(|w| matches!(w, Some("checkout" | "switch" | "reset")));
+        let to =
+            words.any(|w| !matches!(w, Some("." | "--" | "master" | "main" | "--hard" | "HEAD" | "-f" | "-q")));
+        command.program() == Some("git") && goes && to && !elsewhere
+    })
 }
 
 fn found(span: Span, project: &str, because: String) -> Found {
@@ -54,9 +79,12 @@ mod tests {
             [URL]
         );
         assert_eq!(blamed(RULE, &file(&format!("pip install git+{URL}")), &[]), [format!("git+{URL}")]);
+        let other = format!("git clone {URL}\nRUN git clone https://x.example/y /y && cd /y && git checkout v1");
+        assert_eq!(blamed(RULE, &file(&other), &[]), [URL]);
         for quiet in [
             format!("git clone -b v2.7.4 {URL}"),
             format!("git clone {URL} && cd flash-attention && git checkout v2.7.4"),
+            format!("git clone {URL}\nARG REF\nRUN cd flash-attention && git checkout $REF && pip install ."),
             format!("pip install git+{URL}@v2.7.4"),
             "git clone https://github.com/me/project.git".to_owned(),
         ] {

@@ -7,13 +7,25 @@ use pep440_rs::{Operator, Version, VersionSpecifiers};
 use super::packages::{Package, brought_by_pip, installed, system_cudnn};
 use crate::lint::dockerfile::{Found, Lint};
 
+/// Newer than any release: it is in the row that has no end.
+const NEWEST: &str = "99999";
+
+/// The version of CTranslate2 that pip takes.
+struct Taken {
+    version: String,
+    /// The package that asks for it, where it is another.
+    through: bool,
+    /// By a pin, not by being the newest.
+    pinned: bool,
+}
+
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let packages = installed(lint);
     for package in &packages {
-        let Some((version, through)) = version(lint, &packages, package) else { continue };
-        let Some(known) = lint.catalog.wheels().package_cuda("ctranslate2", &version) else { continue };
-        let Some(wants) = known.cudnn_major else { continue };
-        if brought_by_pip(lint, &packages, package, "cudnn") {
+        let Some(taken) = taken(lint, &packages, package) else { continue };
+        let Some(known) = lint.catalog.wheels().package_cuda("ctranslate2", &taken.version) else { continue };
+        let (Some(wants), Some(cuda)) = (known.cudnn_major, known.cuda_major) else { continue };
+        if brought_by_pip(lint, &packages, package, "cudnn", cuda) {
             continue;
         }
         let Some(base) = lint.base(package.stage).filter(|b| b.sure) else { continue };
@@ -22,15 +34,17 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             None => base.cudnn.as_ref().and_then(|c| c.major),
         };
         let Some(has) = has.filter(|h| *h != wants) else { continue };
-        let name = match through {
-            true => format!("{} takes ctranslate2 {version}, which", package.told()),
-            false => format!("ctranslate2 {version}"),
+        let name = match (taken.through, taken.pinned) {
+            (true, true) => format!("{} takes a ctranslate2 that", package.told()),
+            (true, false) => format!("{} without a version takes the newest ctranslate2, which", package.told()),
+            (false, true) => package.told(),
+            (false, false) => "ctranslate2 without a version is the newest, which".to_owned(),
         };
         let message = format!(
             "{name} opens cuDNN {wants}, and the image has cuDNN {has}: \"Unable to load any of {{libcudnn_ops…}}\" and \
              an abort when a model is loaded"
         );
-        let sure = known.sure && base.sure;
+        let sure = known.sure && base.sure && taken.pinned;
         let found = if sure { Found::error(package.span, message) } else { Found::warning(package.span, message) };
         out.push(
             found
@@ -45,26 +59,30 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     }
 }
 
-/// The version of CTranslate2, where a pin decides it, and whether another package asks for it.
-fn version(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>) -> Option<(String, bool)> {
+fn taken(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>) -> Option<Taken> {
     let requirement = package.requirement;
+    let wheels = lint.catalog.wheels();
+    let newest = |through| Taken { version: NEWEST.to_owned(), through, pinned: false };
     if requirement.name == "ctranslate2" {
-        return Some((requirement.pinned()?.to_owned(), false));
+        return match requirement.pinned() {
+            Some(version) => Some(Taken { version: version.to_owned(), through: false, pinned: true }),
+            None => requirement.specifiers.is_empty().then(|| newest(false)),
+        };
     }
     let own = packages.iter().any(|p| p.requirement.name == "ctranslate2");
-    if own {
+    if own || !wheels.ever_wants(&requirement.name, "ctranslate2") {
         return None;
     }
-    let wants = lint.catalog.wheels().wants(&requirement.name, requirement.pinned()?, "ctranslate2")?;
+    let Some(pin) = requirement.pinned() else { return requirement.specifiers.is_empty().then(|| newest(true)) };
+    let wants = wheels.wants(&requirement.name, pin, "ctranslate2")?;
     let range = VersionSpecifiers::from_str(&wants.specifier).ok()?;
-    // pip takes the highest: where all that are admitted want one cuDNN, an end of the range says which.
-    let end = range
-        .iter()
-        .find(|s| matches!(s.operator(), Operator::Equal | Operator::LessThan | Operator::LessThanEqual))?;
-    let exact = *end.operator() != Operator::LessThan;
-    let version = end.version().to_string();
-    let version = if exact { Version::from_str(&version).ok()? } else { below(&version)? };
-    Some((version.to_string(), true))
+    // pip takes the highest that is admitted.
+    let end =
+        |is: &dyn Fn(&Operator) -> bool| range.iter().find(|s| is(s.operator())).map(|s| s.version().to_string());
+    let version = end(&|o| matches!(o, Operator::Equal | Operator::LessThanEqual))
+        .or_else(|| below(&end(&|o| *o == Operator::LessThan)?).map(|v| v.to_string()))
+        .unwrap_or_else(|| NEWEST.to_owned());
+    Some(Taken { version, through: true, pinned: true })
 }
 
 /// A version just below: 4.4.99 for 4.5.
@@ -98,10 +116,16 @@ mod tests {
         let wrong = file(eight, "ctranslate2==4.5.0");
         assert_eq!(blamed(RULE, &wrong, &[]), ["ctranslate2==4.5.0"]);
         assert_eq!(lint(RULE, &wrong, &[])[0].severity, Severity::Error);
+        // SYSTRAN/faster-whisper#729: below 5 is 4.5 and later.
+        assert_eq!(lint(RULE, &file(eight, "faster-whisper==1.0.3"), &[])[0].severity, Severity::Error);
+        assert_eq!(lint(RULE, &file(eight, "faster-whisper"), &[])[0].severity, Severity::Warning);
+        assert_eq!(lint(RULE, &file(eight, "ctranslate2"), &[])[0].severity, Severity::Warning);
         for quiet in [
             file(eight, "ctranslate2==4.4.0"),
             file(nine, "ctranslate2==4.5.0"),
-            file(eight, "ctranslate2"),
+            file(nine, "ctranslate2"),
+            file(nine, "faster-whisper==1.0.3"),
+            file(eight, "whisperx==3.4.2 torch==2.1.2"),
             file(eight, "ctranslate2==4.5.0 nvidia-cudnn-cu12"),
             file("nvidia/cuda:12.2.2-runtime-ubuntu22.04", "ctranslate2==4.5.0"),
             file("example.com/cudnn8:1", "ctranslate2==4.5.0"),

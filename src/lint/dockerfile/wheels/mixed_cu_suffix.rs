@@ -70,7 +70,7 @@ fn beside_torch(lint: &Lint<'_>, package: &Package<'_>, major: u16) -> Option<Fo
 
 /// CuPy and its like open the libraries of their own CUDA.
 fn no_libraries(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>) -> Option<Found> {
-    let known = package.known(lint).filter(|k| !k.brings && k.sure)?;
+    let known = package.known(lint).filter(|k| k.opens && k.sure)?;
     let major = known.cuda_major?;
     let (base, name, because) = base_major(lint, package.stage).filter(|(base, ..)| *base != major)?;
     let suffix = format!("cu{major}");
@@ -84,7 +84,7 @@ fn no_libraries(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>
         return None;
     }
     // An extra may bring them.
-    if !package.requirement.extras.is_empty() && brought_by_pip(lint, packages, package, "cublas") {
+    if !package.requirement.extras.is_empty() && brought_by_pip(lint, packages, package, "cublas", major) {
         return None;
     }
     let message =

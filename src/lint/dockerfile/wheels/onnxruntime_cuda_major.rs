@@ -12,7 +12,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         else {
             continue;
         };
-        if brought_by_pip(lint, &packages, package, "cublas") {
+        if brought_by_pip(lint, &packages, package, "cublas", major) {
             continue;
         }
         let message = format!(

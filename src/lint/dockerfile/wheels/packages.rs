@@ -2,7 +2,7 @@
 
 use super::toolkit;
 use super::torch::{self, environment};
-use crate::catalog::bases::Flavour;
+use crate::catalog::bases::{BaseFamily, Flavour};
 use crate::catalog::system_packages::SystemKind;
 use crate::catalog::wheel_cuda::PackageCuda;
 use crate::dockerfile::commands::{Asked, Requirement, surely};
@@ -91,23 +91,32 @@ pub fn base_major(lint: &Lint<'_>, stage: usize) -> Option<(u16, String, String)
     libraries.then(|| (cuda.major, toolkit::name(&base), base.because.clone()))
 }
 
-/// Whether pip brings libraries of a CUDA major: `nvidia-cublas-cu12`, torch, an extra named cuda.
-pub fn brought_by_pip(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>, library: &str) -> bool {
+/// Whether pip brings a library that a package wants: an extra named cuda, `nvidia-cublas-cu12`, torch, which has all of
+/// its own CUDA.
+pub fn brought_by_pip(
+    lint: &Lint<'_>,
+    packages: &[Package<'_>],
+    package: &Package<'_>,
+    library: &str,
+    major: u16,
+) -> bool {
     let extra = package.requirement.extras.iter().any(|e| e.starts_with("cuda") || e == "cudnn" || e == "ctk");
-    let wheel =
-        |p: &&Package<'_>| p.requirement.name.starts_with("nvidia-") && p.requirement.name.contains(library);
-    let torch = torch::all(lint).iter().any(|t| {
-        let other = Package {
-            requirement: package.requirement,
-            command: t.command,
-            stage: t.stage,
-            span: t.asked,
-            index: None,
-        };
-        together(lint, package, &other)
+    let same = |p: &&Package<'_>| together(lint, package, p);
+    let wheel = packages.iter().filter(same).any(|p| {
+        let name = &p.requirement.name;
+        name.starts_with("nvidia-") && name.contains(library) || lint.catalog.wheels().ever_wants(name, "torch")
     });
-    let base = lint.base(package.stage).is_none_or(|b| b.torch.is_some());
-    extra || torch || base || packages.iter().filter(|p| together(lint, package, p)).any(|p| wheel(&p))
+    let torch = torch::all(lint).iter().any(|t| {
+        let here = lint.chain(package.stage).contains(&t.stage) || lint.chain(t.stage).contains(&package.stage);
+        let same = environment(t.command) == environment(package.command);
+        here && same && t.cuda(lint).is_none_or(|c| c.major == major)
+    });
+    // What a base has in Python is not known but for its torch.
+    let base = match lint.base(package.stage) {
+        Some(base) => !matches!(base.family, BaseFamily::NvidiaCuda | BaseFamily::Distro),
+        None => true,
+    };
+    extra || wheel || torch || base
 }
 
 /// The cuDNN major of a package of the system's, where a stage installs one: none where it is not told.

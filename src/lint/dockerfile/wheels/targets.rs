@@ -64,10 +64,22 @@ pub fn better(lint: &Lint<'_>, version: &str, targets: &[&Target], machine: &str
 
 /// "NVIDIA A100 (8.0) and NVIDIA H100 (9.0)".
 pub fn labels(targets: &[&Target]) -> String {
+    listed(targets.iter().map(|t| t.label()))
+}
+
+/// "NVIDIA A100 (8.0) with driver 535".
+pub fn with_drivers(targets: &[&Target]) -> String {
+    listed(targets.iter().map(|t| match &t.driver {
+        Some(driver) => format!("{} with driver {}", t.label(), driver.text),
+        None => t.label(),
+    }))
+}
+
+fn listed(texts: impl Iterator<Item = String>) -> String {
     let mut all: Vec<String> = Vec::new();
-    for label in targets.iter().map(|t| t.label()) {
-        if !all.contains(&label) {
-            all.push(label);
+    for text in texts {
+        if !all.contains(&text) {
+            all.push(text);
         }
     }
     match all.split_last() {

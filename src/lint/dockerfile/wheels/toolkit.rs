@@ -11,7 +11,7 @@ use crate::model::CudaVersion;
 pub fn of_base(lint: &Lint<'_>, stage: usize) -> Option<(Base, CudaVersion)> {
     let base = lint.base(stage).filter(|b| b.sure)?;
     let cuda = base.cuda?;
-    (!brings_another(lint, stage, cuda)).then_some((base, cuda))
+    (!brings_another(lint, stage, Some(cuda))).then_some((base, cuda))
 }
 
 /// The reference as it was written, for messages: "nvidia/cuda:12.4.1-devel-ubuntu22.04".
@@ -22,7 +22,8 @@ pub fn name(base: &Base) -> String {
     }
 }
 
-fn brings_another(lint: &Lint<'_>, stage: usize, cuda: CudaVersion) -> bool {
+/// Whether the file brings a toolkit or its libraries, of another major than the base's where that is given.
+pub fn brings_another(lint: &Lint<'_>, stage: usize, base: Option<CudaVersion>) -> bool {
     let chain = lint.chain(stage);
     let here = |command: usize| {
         let command = lint.reading.commands.get(command);
@@ -36,7 +37,7 @@ fn brings_another(lint: &Lint<'_>, stage: usize, cuda: CudaVersion) -> bool {
             SystemKind::Toolkit | SystemKind::CudaMeta | SystemKind::CudaLibrary => {
                 let major = known.cuda.map(|c| c.major).or(known.cuda_major);
                 // `cuda-nvcc-$V` may be any.
-                major.is_some_and(|m| m != cuda.major) || package.unsure
+                package.unsure || base.is_none_or(|b| major.is_some_and(|m| m != b.major))
             }
             SystemKind::DistroToolkit => true,
             _ => false,

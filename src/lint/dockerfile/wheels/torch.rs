@@ -24,6 +24,8 @@ pub struct Torch<'a> {
     pub asked: Span,
     /// The package that decides the version, where it is not torch itself: "torchvision 0.21.0".
     pub through: Option<String>,
+    /// The version names its index: "2.6.0+cu124".
+    pub local: bool,
     /// Rows that this rests on.
     pub because: Vec<String>,
 }
@@ -57,14 +59,30 @@ impl Torch<'_> {
         index_cuda(&self.index(lint)?)
     }
 
-    /// Nightly builds and release candidates.
+    /// Nightly builds and release candidates, whose architectures no table knows.
     pub fn is_moving(&self) -> bool {
-        matches!(self.from, From::Index { moving: true, .. })
+        let dev = self.version.as_deref().is_some_and(|v| v.contains("dev") || v.contains("rc") || v.contains('a'));
+        dev || matches!(self.from, From::Index { moving: true, .. })
     }
 
     /// Runs perhaps, or not at all.
     pub fn maybe(&self) -> bool {
         self.command.when != When::Build || self.command.guessed
+    }
+
+    /// Which index pip takes it from is a matter of what is on them, and of what the base has.
+    pub fn is_loose(&self, lint: &Lint<'_>) -> bool {
+        let base = lint.base(self.stage);
+        let known = base.is_some_and(|b| b.family != BaseFamily::Other);
+        let named = self.install.index.as_ref().is_some_and(|i| Some(i.span) == self.index_span());
+        !known && !self.local || self.version.is_none() && !named && matches!(self.from, From::Index { .. })
+    }
+
+    fn index_span(&self) -> Option<Span> {
+        match &self.from {
+            From::Index { span, .. } => Some(*span),
+            From::Pypi | From::Unknown => None,
+        }
     }
 
     /// What is to blame for the build that is taken.
@@ -108,10 +126,24 @@ pub fn kept<'a>(lint: &'a Lint<'_>) -> Vec<Torch<'a>> {
     let stays = |(at, torch): (usize, &Torch<'_>)| {
         let later = all.get(at + 1..).unwrap_or_default().iter();
         let replaced = later.filter(|o| follows(lint, torch, o)).any(|o| !is_there(lint, o, &all) && !o.maybe());
-        lint.ships_python(torch.stage) && !replaced && !is_there(lint, torch, &all) && !removed(lint, torch)
+        let settled = torch.install.tool != PythonTool::Project && synced(lint, torch);
+        lint.ships_python(torch.stage)
+            && !replaced
+            && !settled
+            && !is_there(lint, torch, &all)
+            && !removed(lint, torch)
     };
     let keep: Vec<bool> = all.iter().enumerate().map(stays).collect();
     all.into_iter().zip(keep).filter_map(|(torch, keep)| keep.then_some(torch)).collect()
+}
+
+/// Whether a project's lock file has the last word: `uv sync` takes away what it does not name.
+fn synced(lint: &Lint<'_>, torch: &Torch<'_>) -> bool {
+    let mut projects = lint.asks.pip.iter().filter(|p| p.tool == PythonTool::Project);
+    projects.any(|p| {
+        let command = lint.reading.commands.get(p.command);
+        command.is_some_and(|c| c.span > torch.command.span && lint.built(c.instruction) && c.when != When::Start)
+    })
 }
 
 /// Whether a later command works on the same packages.
@@ -130,16 +162,19 @@ pub fn environment(command: &Command) -> &str {
 /// Whether pip would find the requirement met already, or may.
 fn is_there(lint: &Lint<'_>, torch: &Torch<'_>, all: &[Torch<'_>]) -> bool {
     let forced = |w: &str| matches!(w, "--force-reinstall" | "--ignore-installed" | "-I" | "--reinstall");
-    if torch.version.is_some() || torch.install.upgrade || has(torch.command, forced) {
+    if torch.install.upgrade || has(torch.command, forced) {
         return false;
     }
-    if all.iter().any(|o| follows(lint, o, torch)) {
+    let pinned = torch.version.is_some();
+    if !pinned && all.iter().any(|o| follows(lint, o, torch)) {
         return true;
     }
-    // A base that may have it.
     match lint.base(torch.stage) {
-        Some(base) => !matches!(base.family, BaseFamily::NvidiaCuda | BaseFamily::Distro) || base.torch.is_some(),
-        None => true,
+        Some(base) if base.torch.is_some() => !pinned || base.torch == torch.version,
+        Some(base) if matches!(base.family, BaseFamily::NvidiaCuda | BaseFamily::Distro) => false,
+        Some(base) if base.family == BaseFamily::NvidiaNgc => !pinned,
+        // A base that may have it, in another build of the same version.
+        _ => !pinned || torch.from == From::Pypi,
     }
 }
 
@@ -156,7 +191,6 @@ fn of<'a>(lint: &'a Lint<'_>, install: &'a PipInstall) -> Option<Torch<'a>> {
     let command = lint.reading.commands.get(install.command)?;
     if command.when == When::Start
         || !lint.built(command.instruction)
-        || install.tool == PythonTool::Project
         || install.no_binary.iter().any(|n| n == "torch" || n == ":all:")
         || has(command, |w| w == "--dry-run")
     {
@@ -199,12 +233,22 @@ fn of<'a>(lint: &'a Lint<'_>, install: &'a PipInstall) -> Option<Torch<'a>> {
     let specifier = if decider.name == "torch" { specifier.join(",") } else { String::new() };
     let local = local_part(pinned.as_deref())
         .or_else(|| decider.pinned().filter(|_| decider.name != "torch").and_then(|v| local_part(Some(v))));
+    let local_named = local.is_some();
     let from = match local {
         Some(name) => From::Index { name, span: asked, trail: Vec::new(), moving: false },
         None if decider.url.is_some() => From::Unknown,
+        None if install.tool == PythonTool::Project => of_project(lint, install, version.as_deref()),
         None => source(lint, install, command, version.as_deref(), &specifier),
     };
-    Some(Torch { install, command, stage, version, specifier, from, asked, through, because })
+    Some(Torch { install, command, stage, version, specifier, from, asked, through, local: local_named, because })
+}
+
+/// A project may name an index for single packages, which is not known here.
+fn of_project(lint: &Lint<'_>, install: &PipInstall, version: Option<&str>) -> From {
+    let known = |s: &Setting| s.text.value.known().is_some_and(|u| lint.catalog.wheels().index_of_url(u).is_none());
+    let plain = install.index.iter().chain(&install.extra_indexes).chain(&install.find_links).all(known);
+    let locked = install.files.iter().any(|(file, _)| file.value.known().is_some_and(|f| f.ends_with(".lock")));
+    if plain && locked && version.is_some() && install.torch_backend.is_none() { From::Pypi } else { From::Unknown }
 }
 
 /// "cu124" of "2.6.0+cu124", "cpu" of "2.6.0+cpu".

@@ -1,6 +1,6 @@
 //! A wheel built for a CUDA that a target's driver does not run.
 
-use super::targets::{labels, names, runs};
+use super::targets::{names, runs, with_drivers};
 use super::torch::{self, From};
 use crate::catalog::bases::BaseFamily;
 use crate::catalog::compat::is_tegra;
@@ -32,9 +32,16 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         if seen.contains(&(wheel.stage, wheel.cuda.major)) {
             continue;
         }
-        if let Some(found) = judge(lint, &wheel) {
-            seen.push((wheel.stage, wheel.cuda.major));
-            out.push(found);
+        let judged =
+            |t: &&Target| !is_tegra(t.capability) && t.runtime != Runtime::Wsl && t.runtime != Runtime::Tegra;
+        let low = |t: &&Target| runs(lint, t, wheel.cuda) == Some(false);
+        let bad: Vec<&Target> = lint.targets.iter().filter(judged).filter(low).collect();
+        let (helped, left): (Vec<&Target>, Vec<&Target>) = bad.into_iter().partition(|t| serves(lint, &wheel, t));
+        for (targets, by_compat) in [(left, false), (helped, true)] {
+            if let Some(found) = judge(lint, &wheel, &targets, by_compat) {
+                seen.push((wheel.stage, wheel.cuda.major));
+                out.push(found);
+            }
         }
     }
 }
@@ -83,6 +90,15 @@ fn others(lint: &Lint<'_>) -> Vec<Wheel> {
             let version = requirement.pinned().unwrap_or_default();
             let known = lint.catalog.wheels().package_cuda(&requirement.name, version).filter(|k| k.sure);
             let Some((major, known)) = known.and_then(|k| Some((k.cuda_major?, k))) else { continue };
+            // A base that asks for the same driver is another rule's matter.
+            if lint.base(stage).and_then(|b| b.cuda).is_some_and(|c| c.major >= major) {
+                continue;
+            }
+            // Without libraries it runs on the CPU: where neither the base nor pip has them, that is what it is for.
+            let says = requirement.name.contains("-cu") || !requirement.extras.is_empty();
+            if !known.brings && !says && lint.base(stage).is_none_or(|b| b.cuda.is_none()) {
+                continue;
+            }
             let span = match &requirement.asked {
                 Asked::Here(span) => *span,
                 Asked::File { .. } => command.span,
@@ -102,21 +118,14 @@ fn others(lint: &Lint<'_>) -> Vec<Wheel> {
     out
 }
 
-fn judge(lint: &Lint<'_>, wheel: &Wheel) -> Option<Found> {
-    let judged = |t: &&Target| !is_tegra(t.capability) && t.runtime != Runtime::Wsl && t.runtime != Runtime::Tegra;
-    let low = |t: &&Target| runs(lint, t, wheel.cuda) == Some(false);
-    let bad: Vec<&Target> = lint.targets.iter().filter(judged).filter(low).collect();
+fn judge(lint: &Lint<'_>, wheel: &Wheel, bad: &[&Target], by_compat: bool) -> Option<Found> {
     let first = bad.first()?;
     let floor = lint.catalog.toolkits().floor_of(wheel.cuda)?;
-    let by_compat = bad.iter().all(|t| serves(lint, wheel, t));
-    let drivers: Vec<String> = bad.iter().filter_map(|t| Some(t.driver.as_ref()?.text.clone())).collect();
-    let mut drivers: Vec<&str> = drivers.iter().map(String::as_str).collect();
-    drivers.dedup();
-    let has = format!("{} with driver {}", labels(&bad), drivers.join(", "));
+    let has = with_drivers(bad);
     let message = match (by_compat, wheel.torch) {
         (true, _) => format!(
-            "{} is built for CUDA {}, which asks for driver {}: on {has} it runs only through the base's \
-             forward-compat library",
+            "{} is built for CUDA {}, which asks for driver {}: on {has} it runs only through a \
+             forward-compat library of the base",
             wheel.told, wheel.cuda, floor.driver
         ),
         (false, true) => format!(
@@ -125,7 +134,7 @@ fn judge(lint: &Lint<'_>, wheel: &Wheel) -> Option<Found> {
             wheel.told, wheel.cuda, floor.driver
         ),
         (false, false) => format!(
-            "{} is built for CUDA {}, which asks for driver {}: {has} answers \"CUDA driver version is insufficient \
+            "{} is built for CUDA {}, which asks for driver {}: on {has} it stops with \"CUDA driver version is insufficient \
              for CUDA runtime version\"",
             wheel.told, wheel.cuda.major, floor.driver
         ),
@@ -148,10 +157,10 @@ fn judge(lint: &Lint<'_>, wheel: &Wheel) -> Option<Found> {
             false => format!("take a build for CUDA {} or older, or newer drivers", below.major),
         });
     }
-    Some(found.on(names(&bad)))
+    Some(found.on(names(bad)))
 }
 
-/// Whether a forward-compat library of the base brings the wheel's CUDA to a target.
+/// Whether a forward-compat library of the base brings the wheel's CUDA to a target, or may: of an unknown base.
 fn serves(lint: &Lint<'_>, wheel: &Wheel, target: &Target) -> bool {
     let Some(host) = target.driver.as_ref().map(|d| &d.lowest) else { return false };
     let forward = lint.catalog.forward();
@@ -159,7 +168,7 @@ fn serves(lint: &Lint<'_>, wheel: &Wheel, target: &Target) -> bool {
         return false;
     }
     let stage = lint.reading.last.unwrap_or(wheel.stage);
-    let Some(library) = compat_library(lint, stage) else { return false };
+    let Some(library) = compat_library(lint, stage) else { return lint.base(stage).is_none() };
     let native = lint.catalog.drivers().native_cuda(&library);
     native.is_some_and(|c| c.major >= wheel.cuda.major) && forward.serves(&library, host, None)
 }
@@ -167,7 +176,7 @@ fn serves(lint: &Lint<'_>, wheel: &Wheel, target: &Target) -> bool {
 /// The forward-compat library that a stage has, by its CUDA: of a package, or of NVIDIA's base.
 pub fn compat_library(lint: &Lint<'_>, stage: usize) -> Option<DriverVersion> {
     let cuda = installed(lint, stage).or_else(|| {
-        let base = lint.base(stage).filter(|b| b.sure)?;
+        let base = lint.base(stage)?;
         base.cuda.filter(|_| matches!(base.family, BaseFamily::NvidiaCuda | BaseFamily::NvidiaNgc))
     })?;
     let name = format!("cuda-compat-{}-{}", cuda.major, cuda.minor);
@@ -215,6 +224,12 @@ mod tests {
         assert!(found[0].message.contains("580.65.06") && found[0].help.as_deref().unwrap().contains("CUDA 12"));
         assert!(lint(RULE, &file, &["RTX 4090@580"]).is_empty());
         assert!(lint(RULE, &file, &["RTX 4090"]).is_empty());
+        // An unknown base may have the library, which GeForce does not take.
+        let unknown =
+            super::tests::file("example.com/x:1", &format!("torch==2.10.0+cu130 --extra-index-url {INDEX}/cu130"));
+        let found = lint(RULE, &unknown, &["RTX 4090@550", "a100@550"]);
+        let said: Vec<_> = found.iter().map(|f| (f.severity, f.targets.join(" "))).collect();
+        assert_eq!(said, [(Severity::Warning, "a100@550".into()), (Severity::Error, "rtx-4090@550".into())]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         for machine in ["amd64", "arm64"] {
             let fleet: Vec<&Target> = discrete(lint).filter(|(_, m)| *m == machine).map(|(t, _)| t).collect();
             if !fleet.is_empty() {
-                out.extend(judge(lint, &torch, &fleet, machine));
+                judge(lint, &torch, &fleet, machine, out);
             }
         }
     }
@@ -55,42 +55,66 @@ fn taken(lint: &Lint<'_>, torch: &Torch<'_>, machine: &str) -> Option<Taken> {
     Some(Taken { version: newest.version, index, archs, pinned: false, because: vec![newest.because] })
 }
 
-fn judge(lint: &Lint<'_>, torch: &Torch<'_>, fleet: &[&Target], machine: &str) -> Option<Found> {
-    let taken = taken(lint, torch, machine)?;
+fn judge(lint: &Lint<'_>, torch: &Torch<'_>, fleet: &[&Target], machine: &str, out: &mut Vec<Found>) {
+    let Some(taken) = taken(lint, torch, machine) else { return };
     let of = |which: Service| -> Vec<&Target> {
         fleet.iter().copied().filter(|t| service(&taken.archs, t.capability) == which).collect()
     };
-    let (left, jit) = (of(Service::No), of(Service::Jit));
-    let (bad, by_jit) = if left.is_empty() { (jit, true) } else { (left, false) };
-    if bad.is_empty() {
-        return None;
+    let (mut older, mut none): (Vec<&Target>, Vec<&Target>) = (Vec::new(), Vec::new());
+    for target in of(Service::No) {
+        // Where pip is free, an older version of the index may have code for it.
+        let served = !taken.pinned && another_version_serves(lint, torch, &taken, target, machine);
+        if served { older.push(target) } else { none.push(target) }
     }
+    let jit = of(Service::Jit);
+    for (bad, fate) in [(none, Fate::NoImage), (older, Fate::Older), (jit, Fate::Jit)] {
+        if !bad.is_empty() {
+            out.push(found(lint, torch, &taken, fleet, &bad, fate, machine));
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    NoImage,
+    /// The newest version has none, an older one of the index has.
+    Older,
+    Jit,
+}
+
+fn found(
+    lint: &Lint<'_>,
+    torch: &Torch<'_>,
+    taken: &Taken,
+    fleet: &[&Target],
+    bad: &[&Target],
+    fate: Fate,
+    machine: &str,
+) -> Found {
     let has = Wheels::arch_list_text(&taken.archs.sass);
     let which = match (taken.pinned, &torch.from) {
         (true, _) => torch.told(lint),
         (false, From::Pypi) => format!("the newest torch of PyPI, {} ({}),", taken.version, taken.index),
         (false, _) => format!("the newest {} ({})", torch.told(lint), taken.version),
     };
-    let end = match by_jit {
-        true => "at best PTX, which the driver compiles at each cold start".to_owned(),
-        false => "\"no kernel image is available for execution on the device\"".to_owned(),
+    let end = match fate {
+        Fate::Jit => "at best PTX, which the driver compiles at each cold start",
+        Fate::NoImage | Fate::Older => "\"no kernel image is available for execution on the device\"",
     };
-    let message = format!("{which} has code for {has}, none for {}: {end}", labels(&bad));
-    let any_serves = !taken.pinned && another_version_serves(lint, torch, &taken, &bad, machine);
+    let message = format!("{which} has code for {has}, none for {}: {end}", labels(bad));
+    let soft = fate != Fate::NoImage || torch.maybe() || torch.is_loose(lint) || !sure(&taken.archs);
     let mut found = match (taken.pinned, &torch.from) {
-        _ if by_jit || torch.maybe() || any_serves => Found::warning(torch.place(), message),
         (false, From::Pypi) => Found::note(torch.place(), message),
-        (true, _) if sure(&taken.archs) => Found::error(torch.place(), message),
-        (false, From::Index { .. }) if sure(&taken.archs) => Found::error(torch.place(), message),
-        _ => Found::warning(torch.place(), message),
+        _ if soft => Found::warning(torch.place(), message),
+        _ => Found::error(torch.place(), message),
     };
     if torch.place() != torch.asked {
         found = found.also(torch.asked, "torch is asked for here");
     }
     found.because.push(taken.archs.because.clone());
     found.because.extend(taken.because.iter().cloned());
-    let (advice, wheel) = advice(lint, &taken, fleet, &bad, machine);
     found = found.label(format!("no code for {}", bad.first().map_or(String::new(), |t| t.capability.to_string())));
+    let (advice, wheel) = advice(lint, taken, fleet, bad, machine);
     found.help = advice;
     if let Some(wheel) = wheel {
         found.because.extend(wheel.because.iter().cloned());
@@ -100,7 +124,7 @@ fn judge(lint: &Lint<'_>, torch: &Torch<'_>, fleet: &[&Target], machine: &str) -
             found = found.suggest(format!("take the index {}", wheel.index), edits);
         }
     }
-    Some(found.on(names(&bad)))
+    found.on(names(bad))
 }
 
 /// A list that only memory knows makes no error.
@@ -108,12 +132,12 @@ fn sure(archs: &TorchArchs) -> bool {
     archs.measured || !archs.because.ends_with("memory")
 }
 
-/// Whether an older version of the same index has code for all of them.
+/// Whether an older version of the same index has code for a target.
 fn another_version_serves(
     lint: &Lint<'_>,
     torch: &Torch<'_>,
     taken: &Taken,
-    bad: &[&Target],
+    target: &Target,
     machine: &str,
 ) -> bool {
     let From::Index { name, .. } = &torch.from else { return false };
@@ -127,7 +151,7 @@ fn another_version_serves(
         };
         let Some(older) = wheels.newest_torch_on(name, &specifier) else { return false };
         let archs = wheels.torch_archs(&older.version, name, machine);
-        if archs.is_some_and(|a| bad.iter().all(|t| service(&a, t.capability) == Service::Yes)) {
+        if archs.is_some_and(|a| service(&a, target.capability) == Service::Yes) {
             return true;
         }
         below = older.version;
