@@ -7,8 +7,6 @@ RUN a \
     b \   	
     c\
 d
-RUN e \\
-RUN f\\\
 RUN g \
    \
   \

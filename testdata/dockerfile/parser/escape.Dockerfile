@@ -5,5 +5,4 @@ RUN Write-Host 'one' ; `
     Write-Host C:\dir\
 COPY file.txt C:\
 ENV A=C:\x B="a`"b" C=d` e
-RUN dir ``
 WORKDIR C:\app

@@ -4,12 +4,7 @@ COPY --link=false --from="a" --chown='b' --chmod=7\55 f g
 ADD --keep-git-dir=true --checksum=sha256:0 --unpack --link=TRUE --exclude=*.x h i
 RUN --mount=type=cache,target=/a --mount=type=bind,from=a,source=/b,target=/c \
     --network=none --security=insecure --device=nvidia.com/gpu=all,required=true j
-RUN --mount=type=secret,id=k \
-    --mount="type=bind,source=l m" n
-RUN -- --o
 RUN --network=host
 HEALTHCHECK --interval=1m30s --timeout=.5s --start-period=0 --start-interval=1h --retries=3 CMD p
 HEALTHCHECK --nonsense NONE
-ARG --nonsense q
-STOPSIGNAL --nonsense 9
 ONBUILD RUN --nonsense r

@@ -7,11 +7,9 @@ RUN ["a" "b"]
 RUN ["a"] b
 RUN [ -f x ] && y
 RUN [[ -f x ]] || y
-RUN []
 CMD ["a", \
      # comment
      "b"]
-ENTRYPOINT []
 COPY ["a b", "/c d/"]
 COPY [a, /b]
 ADD ["a", "b", "c"]

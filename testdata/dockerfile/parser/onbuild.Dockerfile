@@ -3,5 +3,4 @@ ONBUILD RUN a
 onbuild copy --from=x a b
 ONBUILD ENV a=b c=d
 ONBUILD CMD ["a"]
-ONBUILD NONSENSE a
 ONBUILD   WORKDIR   /a b

@@ -8,7 +8,6 @@ ENV "A=B" C=d
 LABEL a.b/c="d" "e f"=g
 LABEL a b
 ARG A B=c D="e f" G=
-ENV A=b\\\
 ENV A="open quote B=c
 ENV A='it' B=\'C D=\"E
 ENV A=$B C=${D:-"e f"}
