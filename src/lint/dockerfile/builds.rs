@@ -10,6 +10,25 @@ use crate::dockerfile::value::Value;
 
 use super::Lint;
 
+/// Parts of a project's name that say it has kernels of its own.
+const KERNELS: &[&str] = &[
+    "cuda",
+    "kernel",
+    "ext",
+    "exts",
+    "ops",
+    "raster",
+    "rasterization",
+    "attn",
+    "attention",
+    "gpu",
+    "nvcc",
+    "cutlass",
+];
+
+/// Variables that only builds of extensions read.
+const BUILDERS: &[&str] = &["MAX_JOBS", "NVCC_THREADS", "FORCE_CUDA", "TORCH_NVCC_FLAGS", "NVCC_APPEND_FLAGS"];
+
 /// What starts the compilers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
@@ -83,6 +102,24 @@ impl Build<'_> {
         project.cuda_when.is_empty() || project.cuda_when.iter().any(asks)
     }
 
+    /// Whether its name or the way it is built says that it has kernels of its own.
+    pub fn looks_like_kernels(&self) -> bool {
+        let name = self.origin.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+        let named = name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| KERNELS.contains(&part));
+        // In the same RUN: in ENV they may be meant for another build.
+        let builders = BUILDERS.iter().any(|name| self.command.assigned.get(*name).is_some_and(|a| a.exported));
+        // A build that wants the environment's torch compiles against it; so does a setup.py that is run by itself.
+        let isolated = self.pip.is_some_and(|p| !p.no_build_isolation);
+        named || builders || !isolated || self.speaks_of("cuda_ext") || self.speaks_of("--cuda")
+    }
+
+    /// Whether an error may rest on it: it always runs, and what is known of the project was looked up.
+    pub fn is_certain(&self) -> bool {
+        let by_name = self.by == By::Pip && self.origin.is_empty();
+        let sure = |p: &Extension| p.is_sure() && (!by_name || p.prebuilt_is_sure());
+        self.is_sure() && self.project.is_none_or(sure)
+    }
+
     /// Whether it always runs, should the build get that far.
     pub fn is_sure(&self) -> bool {
         self.command.when == When::Build && !self.command.guessed
@@ -100,7 +137,11 @@ impl Build<'_> {
             let any = project.variables.iter().any(named)
                 || by_tool
                 || (cmake || variable.adds) && variable.environment.iter().any(|n| n == name);
-            return if any { Reads::Surely } else { Reads::No };
+            return match (any, project.is_sure()) {
+                (true, true) => Reads::Surely,
+                (true, false) => Reads::Probably,
+                (false, _) => Reads::No,
+            };
         }
         let by_tool = variable.general && variable.environment.iter().any(|n| n == name);
         match (self.by, variable.grammar) {
@@ -108,7 +149,8 @@ impl Build<'_> {
                 true => Reads::Surely,
                 false => Reads::Probably,
             },
-            (By::Pip | By::Setuptools, Grammar::Torch | Grammar::Cmake) if by_tool => Reads::Probably,
+            (By::Pip, Grammar::Torch | Grammar::Cmake) if by_tool && self.looks_like_kernels() => Reads::Probably,
+            (By::Setuptools, Grammar::Torch | Grammar::Cmake) if by_tool => Reads::Probably,
             (By::Cmake, Grammar::Cmake) if by_tool => Reads::Surely,
             (By::Cmake, Grammar::Torch) if by_tool && self.speaks_of("torch") => Reads::Probably,
             (By::Make, Grammar::Gencode) => Reads::Probably,

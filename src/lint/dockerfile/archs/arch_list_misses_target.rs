@@ -4,6 +4,7 @@ use crate::catalog::arch_lists::{ArchList, Grammar};
 use crate::catalog::compat::{Block, Fit};
 use crate::dockerfile::value::Value;
 use crate::lint::dockerfile::arch_settings::{ArchSetting, Place};
+use crate::lint::dockerfile::builds::Build;
 use crate::lint::dockerfile::{Found, Lint};
 use crate::model::{Capability, SmArch, Target};
 
@@ -36,6 +37,8 @@ struct Judged<'a, 's> {
     too_new: Vec<&'a Target>,
     jit: Vec<&'a Target>,
     toolkit: Option<InForce<'a>>,
+    /// A build reads it of which enough is known.
+    certain: bool,
 }
 
 impl<'a, 's> Judged<'a, 's> {
@@ -59,7 +62,8 @@ impl<'a, 's> Judged<'a, 's> {
         let stage = setting.stage.or_else(|| archs.readers(setting).next().map(|b| b.stage));
         let toolkit = stage.and_then(|stage| toolkit::in_force(lint, stage));
         let isa = toolkit.as_ref().map(|t| t.toolkit.ptx_isa);
-        let mut judged = Self { setting, usage, missing: vec![], too_new: vec![], jit: vec![], toolkit };
+        let certain = archs.readers(setting).any(Build::is_certain);
+        let mut judged = Self { setting, usage, missing: vec![], too_new: vec![], jit: vec![], toolkit, certain };
         for target in lint.targets {
             // The best that it may be.
             match lists.iter().map(|l| lists::fit(lint, l, isa, target)).max() {
@@ -90,7 +94,7 @@ impl<'a, 's> Judged<'a, 's> {
     fn is_error(&self) -> bool {
         let known = matches!(self.setting.value, Value::Known(_)) && self.setting.variable.is_sure();
         let required = self.missing.iter().chain(&self.too_new).any(|t| t.required);
-        self.usage == Use::Read && known && required
+        self.certain && self.usage == Use::Read && known && required
     }
 
     fn told(&self, lint: &Lint<'a>, archs: &Archs<'a>, place: Place) -> Found {
@@ -260,8 +264,7 @@ mod tests {
 
     #[test]
     fn a_toolkit_that_cannot_is_told() {
-        let file =
-            "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST=9.0\nRUN pip install ./csrc\n";
+        let file = "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST=9.0\nRUN pip install --no-build-isolation ./csrc\n";
         let found = &lint(RULE, file, &["RTX 5090@575"])[0];
         let help = found.help.as_deref().unwrap();
         assert!(found.fix.is_none() && help.contains("CUDA 12.8 or newer"), "{help}");
@@ -276,7 +279,7 @@ mod tests {
             // Overridden before it is read.
             with("ENV TORCH_CUDA_ARCH_LIST=8.0\nENV TORCH_CUDA_ARCH_LIST=9.0\n"),
             format!(
-                "{BASE}ENV TORCH_CUDA_ARCH_LIST=8.0\nRUN TORCH_CUDA_ARCH_LIST=9.0 pip install ./csrc\nENV TORCH_CUDA_ARCH_LIST=\n"
+                "{BASE}ENV TORCH_CUDA_ARCH_LIST=8.0\nRUN TORCH_CUDA_ARCH_LIST=9.0 pip install --no-build-isolation ./csrc\nENV TORCH_CUDA_ARCH_LIST=\n"
             ),
             // Not in this stage, not built, not known, not a list.
             format!("{BASE}AS a\nENV TORCH_CUDA_ARCH_LIST=8.0\nFROM ubuntu:24.04\nCOPY --from=a /x /x\n"),
@@ -284,7 +287,9 @@ mod tests {
             with("ARG X\nENV TORCH_CUDA_ARCH_LIST=$X\n"),
             with("ENV TORCH_CUDA_ARCH_LIST=Common\n"),
             with("ARG TORCH_CUDA_ARCH_LIST\n"),
-            format!("{BASE}RUN NVCC_APPEND_FLAGS=\"-gencode arch=compute_80,code=sm_80\" pip install ./csrc\n"),
+            format!(
+                "{BASE}RUN NVCC_APPEND_FLAGS=\"-gencode arch=compute_80,code=sm_80\" pip install --no-build-isolation ./csrc\n"
+            ),
         ] {
             let quiet = quiet.replace("\nAS", " AS");
             assert_eq!(severity(&quiet), None, "{quiet}");

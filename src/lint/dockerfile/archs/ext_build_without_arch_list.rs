@@ -14,25 +14,6 @@ use super::arch_set_after_use as set_after;
 use super::lists::{self, Archs};
 use super::toolkit;
 
-/// Parts of a project's name that say it has kernels of its own.
-const KERNELS: &[&str] = &[
-    "cuda",
-    "kernel",
-    "ext",
-    "exts",
-    "ops",
-    "raster",
-    "rasterization",
-    "attn",
-    "attention",
-    "gpu",
-    "nvcc",
-    "cutlass",
-];
-
-/// Variables that only builds of extensions read.
-const BUILDERS: &[&str] = &["MAX_JOBS", "NVCC_THREADS", "FORCE_CUDA", "TORCH_NVCC_FLAGS", "NVCC_APPEND_FLAGS"];
-
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let archs = Archs::of(lint);
     let lost = set_after::lost(lint, &archs);
@@ -113,7 +94,7 @@ const NO_TORCH_LIST: &str = "no GPU is visible while an image is built, so PyTor
 
 /// A project that nobody knows, built by pip or setup.py where PyTorch is, and that looks like one with kernels.
 pub fn is_extension(lint: &Lint<'_>, build: &Build<'_>) -> bool {
-    has_torch(lint, build) && looks_like_kernels(build)
+    has_torch(lint, build) && build.looks_like_kernels()
 }
 
 fn of_torch<'a>(lint: &Lint<'a>, build: &Build<'a>) -> Option<Reason<'a>> {
@@ -142,19 +123,6 @@ fn has_torch(lint: &Lint<'_>, build: &Build<'_>) -> bool {
     let conda = lint.asks.conda.iter().filter(|c| before(c.command));
     pip.flat_map(|p| &p.requirements).any(|r| is_torch(&r.name))
         || conda.flat_map(|c| &c.packages).any(|(name, ..)| is_torch(name))
-}
-
-/// Whether its name or the way it is built says that it has kernels of its own.
-fn looks_like_kernels(build: &Build<'_>) -> bool {
-    let name = build.origin.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-    let named = name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| KERNELS.contains(&part));
-    // In the same RUN: in ENV they may be meant for another build.
-    let builders = BUILDERS.iter().any(|name| build.command.assigned.get(*name).is_some_and(|a| a.exported));
-    // With torch in the environment a build that wants it there compiles against it.
-    let isolated = build.pip.is_some_and(|p| !p.no_build_isolation);
-    let flags = build.speaks_of("cuda_ext") || build.speaks_of("--cuda");
-    // A setup.py that is run by itself, where torch and nvcc were put in place for it.
-    named || builders || flags || !isolated
 }
 
 /// A CMake project whose list stands in a variable of PyTorch's, which CMake does not read.

@@ -196,9 +196,11 @@ pub fn said(lint: &Lint<'_>, setting: &ArchSetting<'_>) -> String {
             };
             let step = setting.trail.iter().find(at_place).or(setting.trail.first());
             let from = lint.trail(step.map(std::slice::from_ref).unwrap_or_default());
-            match setting.place.default_of_arg {
-                true => from.replacen(", from ARG ", ", the default of ARG ", 1),
-                false => from,
+            match (setting.place.default_of_arg, step) {
+                (true, _) => from.replacen(", from ARG ", ", the default of ARG ", 1),
+                // The ENV of the same name is where the caret stands.
+                (false, Some(step)) if step.name == setting.name && setting.place.verbatim => String::new(),
+                (false, _) => from,
             }
         }
     };
