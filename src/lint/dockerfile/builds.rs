@@ -3,7 +3,7 @@
 
 use crate::catalog::arch_lists::{ArchVariable, ArchVariables, Grammar};
 use crate::catalog::extensions::{Extension, Prebuilt};
-use crate::dockerfile::commands::{Asked, BuildTool, PipInstall, Requirement, SourceBuild};
+use crate::dockerfile::commands::{Asked, BuildTool, GitClone, PipInstall, Requirement, SourceBuild};
 use crate::dockerfile::shell::{Command, When};
 use crate::dockerfile::span::Span;
 use crate::dockerfile::value::Value;
@@ -87,7 +87,11 @@ impl Build<'_> {
 
     /// Whether it is told to build the part that has device code, where it must be.
     pub fn wants_cuda(&self, lint: &Lint<'_>) -> bool {
-        let Some(project) = self.project else { return true };
+        self.project.is_none_or(|p| p.cuda_when.is_empty() || self.is_given(lint, &p.cuda_when))
+    }
+
+    /// Whether one of some options is given, on its command line or in variables: "GGML_CUDA=on".
+    pub fn is_given(&self, lint: &Lint<'_>, options: &[String]) -> bool {
         let held = |holder: &str, word: &str| {
             lint.seen(self.command, holder)
                 .is_some_and(|(v, _)| v.all().any(|v| v.to_ascii_lowercase().contains(word)))
@@ -99,7 +103,7 @@ impl Build<'_> {
             });
             given || self.speaks_of(&word) || ["CMAKE_ARGS", "SKBUILD_CMAKE_ARGS"].iter().any(|h| held(h, &word))
         };
-        project.cuda_when.is_empty() || project.cuda_when.iter().any(asks)
+        options.iter().any(asks)
     }
 
     /// Whether its name or the way it is built says that it has kernels of its own.
@@ -202,7 +206,15 @@ impl<'l> Lint<'l> {
             };
             let Some(mut build) = self.build(source.command, by) else { continue };
             build.source = Some(source);
-            self.comes_from(&source.dir, &mut build);
+            // `python path/setup.py` builds what stands beside the script.
+            let script = build.command.words.iter().filter_map(|w| w.text.value.known()?.strip_suffix("/setup.py"));
+            let beside = script.last().filter(|_| by == By::Setuptools);
+            let dir = match (beside, build.command.dir.known()) {
+                (Some(path), _) if path.starts_with('/') => Value::Known(path.to_owned()),
+                (Some(path), Some(dir)) => Value::Known(joined(dir, path)),
+                _ => source.dir.clone(),
+            };
+            self.comes_from(&dir, &mut build);
             out.push(build);
         }
         out.sort_by_key(|b| (b.index, b.span));
@@ -285,7 +297,17 @@ impl<'l> Lint<'l> {
 
     /// Which repository a folder is of: cloned there before, in this stage or one it is FROM.
     fn comes_from(&self, dir: &Value, build: &mut Build<'l>) {
-        let Some(dir) = dir.known() else { return };
+        let Some(dir) = dir.known() else {
+            // `git clone … && cd … && pip install .` where the folder that it starts in is not known.
+            let same = |c: &&GitClone| {
+                let at = self.reading.commands.get(c.command).map(|c| c.instruction);
+                c.command < build.index && at == Some(build.command.instruction)
+            };
+            let last = self.asks.clones.iter().rfind(same).and_then(|c| c.url.value.known());
+            build.project = last.and_then(|url| self.catalog.extensions().find_repository(url));
+            build.origin = last.map_or(String::new(), |url| short(url).to_owned());
+            return;
+        };
         let stages = self.chain(build.stage);
         let before = |command: usize| {
             let at = self.reading.commands.get(command).and_then(|c| self.reading.stage_of(c.instruction));
@@ -304,7 +326,9 @@ impl<'l> Lint<'l> {
             None => {
                 let last = dir.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
                 // Copied from the context: a folder of a known project's name is that project's.
-                build.project = self.catalog.extensions().find_repository(&format!("github.com/-/{last}"));
+                let extensions = self.catalog.extensions();
+                let named = extensions.find_repository(&format!("github.com/-/{last}"));
+                build.project = named.or_else(|| extensions.find_package(last));
                 // Names of places, which say nothing of what is there.
                 if !["", ".", "app", "workspace", "build", "src", "opt", "root", "tmp", "code"].contains(&last) {
                     build.origin = last.to_owned();

@@ -4,7 +4,7 @@ use crate::catalog::arch_lists::{ArchList, Grammar};
 use crate::catalog::compat::{Block, Fit};
 use crate::dockerfile::value::Value;
 use crate::lint::dockerfile::arch_settings::{ArchSetting, Place};
-use crate::lint::dockerfile::builds::Build;
+use crate::lint::dockerfile::builds::{Build, By};
 use crate::lint::dockerfile::{Found, Lint};
 use crate::model::{Capability, SmArch, Target};
 
@@ -62,7 +62,9 @@ impl<'a, 's> Judged<'a, 's> {
         let stage = setting.stage.or_else(|| archs.readers(setting).next().map(|b| b.stage));
         let toolkit = stage.and_then(|stage| toolkit::in_force(lint, stage));
         let isa = toolkit.as_ref().map(|t| t.toolkit.ptx_isa);
-        let certain = archs.readers(setting).any(Build::is_certain);
+        // A make of whatever project may read what stands in ENV, or not.
+        let vague = |b: &Build<'_>| b.by == By::Make && !b.command.span.contains(setting.span);
+        let certain = archs.readers(setting).any(|b| b.is_certain() && !vague(b));
         let mut judged = Self { setting, usage, missing: vec![], too_new: vec![], jit: vec![], toolkit, certain };
         for target in lint.targets {
             // The best that it may be.
@@ -106,7 +108,9 @@ impl<'a, 's> Judged<'a, 's> {
             _ => self.jit.clone(),
         };
         let names = lists::labels(&lacking);
-        let whose = match archs.readers(setting).next() {
+        // One that has a name rather than one that has none.
+        let named = archs.readers(setting).find(|b| b.project.is_some());
+        let whose = match named.or_else(|| archs.readers(setting).next()) {
             Some(build) => build.label(),
             None => "what is built with it".to_owned(),
         };

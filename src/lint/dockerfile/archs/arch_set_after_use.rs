@@ -58,8 +58,12 @@ pub fn lost<'a, 'b>(lint: &Lint<'a>, archs: &'b Archs<'a>) -> Vec<Lost<'a, 'b>> 
     for (at, build) in archs.builds.iter().enumerate().filter(|(_, b)| b.is_sure()) {
         let wanted = build.wants(lint.catalog.arch_variables());
         // Most of what pip builds from a repository has no device code.
-        let unknown = build.project.is_none() && matches!(build.by, By::Pip | By::Setuptools);
-        let none = unknown && !ext_build::is_extension(lint, build) || !build.wants_cuda(lint);
+        let likely = match build.by {
+            By::Pip | By::Setuptools => ext_build::is_extension(lint, build),
+            By::Cmake => build.speaks_of("cuda"),
+            By::Make | By::Nvcc | By::Cargo | By::Bazel => false,
+        };
+        let none = build.project.is_none() && !likely || !build.wants_cuda(lint);
         if none || wanted.is_empty() || archs.is_told(lint, at) {
             continue;
         }

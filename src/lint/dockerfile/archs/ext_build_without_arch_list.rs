@@ -65,7 +65,7 @@ fn of_project<'a>(
     build: &Build<'a>,
     project: &'a Extension,
 ) -> Option<Reason<'a>> {
-    if !build.wants_cuda(lint) {
+    if !build.wants_cuda(lint) || build.is_given(lint, &project.own_list_when) {
         return None;
     }
     // The decisive variable; options of CMake are given in CMAKE_ARGS.
