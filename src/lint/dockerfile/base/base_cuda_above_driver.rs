@@ -66,7 +66,7 @@ fn judge(lint: &Lint<'_>, base: &Base, gate: &Gate, target: &Target) -> Option<(
             (Severity::Error, Fate::NotServed(floor))
         }
         (Some(Activation::Yes | Activation::ByMode), Some(Eligible::Yes | Eligible::Note))
-            if library.as_ref().is_some_and(|l| forward.serves(l, host, None)) =>
+            if library.as_ref().is_some_and(|l| forward.serves(l, host, None) && knows(lint, l, target)) =>
         {
             (Severity::Warning, Fate::Compat(floor))
         }
@@ -80,6 +80,12 @@ fn judge(lint: &Lint<'_>, base: &Base, gate: &Gate, target: &Target) -> Option<(
         _ if target.runtime == Runtime::Wsl => (Severity::Warning, Fate::Below(floor)),
         _ => (Severity::Error, Fate::Below(floor)),
     })
+}
+
+/// Whether a driver still drives the target's GPU: R590 no more Volta.
+fn knows(lint: &Lint<'_>, library: &DriverVersion, target: &Target) -> bool {
+    let window = lint.catalog.drivers().window(target.capability);
+    window.and_then(|w| w.last_driver).is_none_or(|last| library.branch() <= last)
 }
 
 /// The forward-compat library of a CUDA's images.
@@ -205,6 +211,9 @@ mod tests {
             severity("FROM pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime\n", "a100@535"),
             Some(Severity::Error)
         );
+        let newer = "FROM nvidia/cuda:13.1.0-runtime-ubuntu22.04\n";
+        assert_eq!(severity(newer, "a100@535"), Some(Severity::Warning));
+        assert_eq!(severity(newer, "v100@535"), Some(Severity::Error));
         let without = format!("{THIRTEEN}RUN apt-get purge -y cuda-compat-13-0\n");
         assert_eq!(severity(&without, "a100@535"), Some(Severity::Error));
     }
