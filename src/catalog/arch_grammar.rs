@@ -120,6 +120,9 @@ fn member(variable: &ArchVariable, text: &str, range: Range<usize>, list: &mut A
     if let Err((what, replacement)) = problem {
         list.problems.push(ArchProblem { range, what, replacement });
     }
+    if variable.ptx {
+        one.ptx.clone_from(&one.sass);
+    }
     list.push(one);
 }
 

@@ -70,6 +70,9 @@ pub struct Extension {
     #[serde(default)]
     pub clamps: bool,
     pub unset: Unset,
+    /// Options with which a build without any list takes one of the project's own: "GGML_NATIVE=OFF".
+    #[serde(default)]
+    pub own_list_when: Vec<String>,
     /// Variables that make it build device code where no GPU is seen: "FORCE_CUDA=1".
     #[serde(default)]
     pub force: Vec<String>,

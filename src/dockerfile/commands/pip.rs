@@ -300,6 +300,11 @@ fn want(out: &mut PipInstall, text: &str, asked: &Asked, sure: bool, arg: &Arg) 
     }
 }
 
+/// Whether what is installed for editing is a folder by its name alone.
+fn is_folder(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['/', ':', '@', '[', ' '])
+}
+
 fn option(
     out: &mut PipInstall,
     files: &mut Vec<OptionValue>,
@@ -318,6 +323,10 @@ fn option(
     match name {
         "-r" | "--requirement" | "--requirements" => files.push(value),
         "-c" | "--constraint" | "--constraints" => out.constraints.push(value.text),
+        // A folder, even without a slash; else the URL of a repository.
+        "-e" | "--editable" if value.text.value.known().is_some_and(|t| is_folder(t)) => {
+            out.local.push(value.text);
+        }
         "-e" | "--editable" => {
             let arg = Arg { text: value.text, partly: value.partly, span: value.span };
             editable(out, document, &arg);

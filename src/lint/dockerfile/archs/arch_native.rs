@@ -70,7 +70,7 @@ mod tests {
             "RUN nvcc -arch=native -o x x.cu",
             "ENV CUDAARCHS=native\nRUN cmake -B b .",
             "ENV CMAKE_CUDA_ARCHITECTURES=native\nRUN cmake -B b .",
-            "RUN CMAKE_ARGS=\"-DGGML_CUDA=on -DCMAKE_CUDA_ARCHITECTURES=native\" pip install ./csrc",
+            "RUN CMAKE_ARGS=\"-DGGML_CUDA=on -DCMAKE_CUDA_ARCHITECTURES=native\" pip install --no-build-isolation ./csrc",
         ] {
             let file = format!("{BASE}{line}\n");
             assert_eq!(blamed(RULE, &file, &[]), ["native"], "{line}");

@@ -5,10 +5,11 @@ use crate::dockerfile::span::Span;
 use crate::dockerfile::value::Value;
 use crate::lint::dockerfile::arch_settings::{ArchSetting, How};
 use crate::lint::dockerfile::ask::Set;
-use crate::lint::dockerfile::builds::{Build, Reads};
+use crate::lint::dockerfile::builds::{Build, By, Reads};
 use crate::lint::dockerfile::{Found, Lint};
 
-use super::lists::Archs;
+use super::ext_build_without_arch_list as ext_build;
+use super::lists::{self, Archs};
 use super::toolkit;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
@@ -56,7 +57,14 @@ pub fn lost<'a, 'b>(lint: &Lint<'a>, archs: &'b Archs<'a>) -> Vec<Lost<'a, 'b>> 
     let mut out = Vec::new();
     for (at, build) in archs.builds.iter().enumerate().filter(|(_, b)| b.is_sure()) {
         let wanted = build.wants(lint.catalog.arch_variables());
-        if wanted.is_empty() || archs.is_told(lint, at) {
+        // Most of what pip builds from a repository has no device code.
+        let likely = match build.by {
+            By::Pip | By::Setuptools => ext_build::is_extension(lint, build),
+            By::Cmake => build.speaks_of("cuda"),
+            By::Make | By::Nvcc | By::Cargo | By::Bazel => false,
+        };
+        let none = build.project.is_none() && !likely || !build.wants_cuda(lint);
+        if none || wanted.is_empty() || archs.is_told(lint, at) {
             continue;
         }
         for (_, name, reads) in wanted {
@@ -115,19 +123,9 @@ fn unseen<'s, 'a>(
             _ => return None,
         };
         // What only a script of its own RUN may read is not lost.
-        (why != Why::OtherRun || !is_used(lint, setting)).then_some((setting, why))
+        (why != Why::OtherRun || !lists::is_seen(lint, setting)).then_some((setting, why))
     })
     .next()
-}
-
-/// Whether a command sees a value that was set in the same RUN.
-fn is_used(lint: &Lint<'_>, setting: &ArchSetting<'_>) -> bool {
-    let idle = ["export", "echo", "cd", "set", "true", ":"];
-    lint.reading.commands.iter().any(|c| {
-        c.instruction == setting.instruction
-            && c.assigned.get(&setting.name).is_some_and(|a| a.span == setting.span)
-            && !c.program().is_some_and(|p| idle.contains(&p))
-    })
 }
 
 fn found(lint: &Lint<'_>, lost: &Lost<'_, '_>) -> Found {

@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn unknown_readers_are_warned_only() {
-        let file = torch("\"8.0,8.6\"").replace(DETECTRON, "RUN pip install ./csrc\n");
+        let file = torch("\"8.0,8.6\"").replace(DETECTRON, "RUN pip install --no-build-isolation ./csrc\n");
         let found = &lint(RULE, &file, &[])[0];
         assert!(found.severity == Severity::Warning && !found.fix.as_ref().unwrap().safe);
     }
@@ -117,7 +117,8 @@ mod tests {
             torch("\"\""),
             torch("\"8.0,8.6\"").replace(DETECTRON, "RUN pip install requests\n"),
             // Other projects write numbers under this name.
-            "FROM ubuntu:24.04\nENV CUDA_ARCH_LIST=\"80;86\"\nRUN pip install ./csrc\n".to_owned(),
+            "FROM ubuntu:24.04\nENV CUDA_ARCH_LIST=\"80;86\"\nRUN pip install --no-build-isolation ./csrc\n"
+                .to_owned(),
             "FROM ubuntu:24.04\nRUN cmake -B b -DCMAKE_CUDA_ARCHITECTURES=\"80-real;90a;native\" .\n".to_owned(),
         ] {
             assert!(lint(RULE, &file, &[]).is_empty(), "{file}");

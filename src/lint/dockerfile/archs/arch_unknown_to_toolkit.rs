@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(blamed(RULE, &file, &[]), ["70"]);
         // A project that nobody knows may drop it.
         let file = "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST=\"9.0 12.0\"\nRUN pip install \
-                    ./csrc\n";
+                    --no-build-isolation ./csrc\n";
         assert_eq!(lint(RULE, file, &[])[0].severity, Severity::Warning);
     }
 

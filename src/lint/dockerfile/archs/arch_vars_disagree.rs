@@ -61,7 +61,7 @@ mod tests {
     use crate::lint::dockerfile::lab::{blamed, lint};
 
     const RULE: &str = "arch-vars-disagree";
-    const BUILDS: &str = "RUN cmake -B b . && pip install ./csrc\n";
+    const BUILDS: &str = "RUN cmake -B b . && pip install --no-build-isolation ./csrc\n";
 
     #[test]
     fn lists_that_serve_different_gpus() {

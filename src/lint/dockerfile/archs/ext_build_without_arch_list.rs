@@ -14,25 +14,6 @@ use super::arch_set_after_use as set_after;
 use super::lists::{self, Archs};
 use super::toolkit;
 
-/// Parts of a project's name that say it has kernels of its own.
-const KERNELS: &[&str] = &[
-    "cuda",
-    "kernel",
-    "ext",
-    "exts",
-    "ops",
-    "raster",
-    "rasterization",
-    "attn",
-    "attention",
-    "gpu",
-    "nvcc",
-    "cutlass",
-];
-
-/// Variables that only builds of extensions read.
-const BUILDERS: &[&str] = &["MAX_JOBS", "NVCC_THREADS", "FORCE_CUDA", "TORCH_NVCC_FLAGS", "NVCC_APPEND_FLAGS"];
-
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let archs = Archs::of(lint);
     let lost = set_after::lost(lint, &archs);
@@ -84,16 +65,7 @@ fn of_project<'a>(
     build: &Build<'a>,
     project: &'a Extension,
 ) -> Option<Reason<'a>> {
-    let asks = |when: &String| {
-        let word = when.to_ascii_lowercase();
-        let holder = |name: &str| lint.seen(build.command, name).is_some_and(|(v, _)| holds(&v, &word));
-        build.speaks_of(&word)
-            || ["CMAKE_ARGS", "SKBUILD_CMAKE_ARGS"].into_iter().any(holder)
-            || when.split_once('=').is_some_and(|(n, value)| {
-                lint.seen(build.command, n).is_some_and(|(v, _)| v.known() == Some(value))
-            })
-    };
-    if !project.cuda_when.is_empty() && !project.cuda_when.iter().any(asks) {
+    if !build.wants_cuda(lint) || build.is_given(lint, &project.own_list_when) {
         return None;
     }
     // The decisive variable; options of CMake are given in CMAKE_ARGS.
@@ -117,16 +89,16 @@ fn of_project<'a>(
     Some(Reason { variable, name, text, unread, project: Some(project) })
 }
 
-fn holds(value: &Value, word: &str) -> bool {
-    value.all().any(|v| v.to_ascii_lowercase().contains(word))
-}
-
 const NO_TORCH_LIST: &str = "no GPU is visible while an image is built, so PyTorch's extension builder stops with \
                              \"list index out of range\" or takes a list of its own";
 
-/// A project that nobody knows, built by pip or setup.py: it must look like one with kernels of its own.
+/// A project that nobody knows, built by pip or setup.py where PyTorch is, and that looks like one with kernels.
+pub fn is_extension(lint: &Lint<'_>, build: &Build<'_>) -> bool {
+    has_torch(lint, build) && build.looks_like_kernels()
+}
+
 fn of_torch<'a>(lint: &Lint<'a>, build: &Build<'a>) -> Option<Reason<'a>> {
-    if !has_torch(lint, build) || !looks_like_kernels(lint, build) {
+    if !is_extension(lint, build) {
         return None;
     }
     let general = |v: &&ArchVariable| v.general && v.grammar == Grammar::Torch;
@@ -151,17 +123,6 @@ fn has_torch(lint: &Lint<'_>, build: &Build<'_>) -> bool {
     let conda = lint.asks.conda.iter().filter(|c| before(c.command));
     pip.flat_map(|p| &p.requirements).any(|r| is_torch(&r.name))
         || conda.flat_map(|c| &c.packages).any(|(name, ..)| is_torch(name))
-}
-
-fn looks_like_kernels(lint: &Lint<'_>, build: &Build<'_>) -> bool {
-    let name = build.origin.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-    let named = name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| KERNELS.contains(&part));
-    let builders = BUILDERS.iter().any(|name| lint.seen(build.command, name).is_some());
-    // With torch in the environment a build that wants it there compiles against it.
-    let isolated = build.pip.is_some_and(|p| !p.no_build_isolation);
-    let flags = build.speaks_of("cuda_ext") || build.speaks_of("--cuda");
-    // A setup.py that is run by itself, where torch and nvcc were put in place for it.
-    named || builders || flags || !isolated
 }
 
 /// A CMake project whose list stands in a variable of PyTorch's, which CMake does not read.

@@ -69,7 +69,7 @@ mod tests {
 
     fn file(list: &str) -> String {
         format!(
-            "FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST=\"{list}\"\nRUN pip install ./csrc\n"
+            "FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST=\"{list}\"\nRUN pip install --no-build-isolation ./csrc\n"
         )
     }
 
