@@ -100,6 +100,9 @@ pub struct OldSource {
     pub kind: OldKind,
     /// Text that shows it, compared without case.
     pub text: String,
+    /// Words right before it with which it is right: `apt-key del 7fa2af80` takes the key away.
+    #[serde(default)]
+    unless: Vec<String>,
     /// What to do instead.
     pub instead: String,
     /// Texts that show what has taken its place; the first may be written where `text` stands.
@@ -217,8 +220,14 @@ impl SystemPackages {
     /// The old sources that a text holds, each with the byte at which it stands.
     pub fn old_sources_in(&self, text: &str) -> Vec<(usize, &OldSource)> {
         let lower = text.to_ascii_lowercase();
-        let at = |s: &OldSource| lower.find(&s.text.to_ascii_lowercase());
-        self.sources.iter().filter_map(|s| Some((at(s)?, s))).collect()
+        let shown = |source: &OldSource| {
+            let bad = |at: &usize| {
+                let word = lower.get(..*at).and_then(|before| before.split_whitespace().next_back());
+                !word.is_some_and(|w| source.unless.iter().any(|u| u == w))
+            };
+            lower.match_indices(&source.text.to_ascii_lowercase()).map(|(at, _)| at).find(bad)
+        };
+        self.sources.iter().filter_map(|s| Some((shown(s)?, s))).collect()
     }
 
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
@@ -361,6 +370,12 @@ mod tests {
         let packages = Catalog::embedded().system_packages();
         let found = packages.old_sources_in("apt-key adv --fetch-keys https://x/7fa2af80.pub");
         assert!(found.iter().any(|(at, s)| s.kind == OldKind::Key && *at == 35), "{found:?}");
+        let key = |text: &str| packages.old_sources_in(text).iter().any(|(_, s)| s.kind == OldKind::Key);
+        assert!(!key("apt-key del 7fa2af80"), "takes it away");
+        assert!(key("apt-key del 7FA2AF80 && apt-key adv --recv-keys F60F4B3D7FA2AF80"));
         assert!(packages.old_sources_in("apt-get update").is_empty());
+        let repository =
+            "deb https://developer.download.nvidia.com/compute/machine-learning/repos/ubuntu1804/x86_64 /";
+        assert_eq!(packages.old_sources_in(repository)[0].1.kind, OldKind::Repository);
     }
 }

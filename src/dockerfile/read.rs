@@ -245,6 +245,7 @@ impl<'a> Reader<'a> {
             when,
             document: self.document,
             heredocs: &instruction.heredocs,
+            budget: &self.bounds.shell,
         });
         self.notes.commands.extend(parsed.commands);
         self.notes.unparsed.extend(parsed.unparsed);

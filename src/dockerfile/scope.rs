@@ -23,6 +23,8 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 #[derive(Debug, Default)]
 pub struct Bounds {
     pub work: Work,
+    /// Of the commands.
+    pub shell: super::shell::Budget,
     copied: usize,
 }
 

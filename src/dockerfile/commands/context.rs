@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::Files;
 use crate::dockerfile::reading::{Base, Reading};
-use crate::dockerfile::shell::{Command, Glob, HOLE, join_path, normal_path};
+use crate::dockerfile::shell::{Command, Dir, Glob, HOLE, join_path, normal_path};
 use crate::dockerfile::syntax::{Body, Instruction, Keyword};
 use crate::dockerfile::value::Value;
 
@@ -52,40 +52,49 @@ impl<'a> Context<'a> {
         Self { reading, files, foreign, lookups: Cell::new(0), copies: Cell::new(0), read: RefCell::default() }
     }
 
-    /// A file by the path that a command gives.
+    /// A file by the path that a command gives. Where nothing says how it came into the image, the context's file
+    /// of the same path or name is taken.
     pub fn find(&self, index: usize, command: &Command, path: &str) -> Lookup {
+        match self.find_copied(index, command, path) {
+            Some(found) => found,
+            None if self.moved(command) => Lookup::Missing,
+            None => {
+                let relative = normal_path(path.trim_start_matches('/'));
+                let name = relative.rsplit('/').next().unwrap_or(&relative).to_owned();
+                let guesses = [relative.clone(), name];
+                guesses.iter().find_map(|g| self.get(g)).map_or(Lookup::Missing, Lookup::Found)
+            }
+        }
+    }
+
+    /// Whether a command has changed its directory: what is there may be an archive's.
+    fn moved(&self, command: &Command) -> bool {
+        let start = self.reading.dirs.get(command.instruction).map(|d| Dir::start(d));
+        start.is_none_or(|s| s.value != command.dir || s.partly != command.partly_dir)
+    }
+
+    /// The same where the Dockerfile says how it came into the image; none where it does not.
+    pub fn find_copied(&self, index: usize, command: &Command, path: &str) -> Option<Lookup> {
         if self.lookups.get() >= MOST_LOOKUPS || path.contains(HOLE) || path.contains("://") {
-            return Lookup::Missing;
+            return Some(Lookup::Missing);
         }
         self.lookups.set(self.lookups.get() + 1);
-        let Some(absolute) = Self::absolute(command, path) else { return Lookup::Missing };
+        let Some(absolute) = Self::absolute(command, path) else { return Some(Lookup::Missing) };
         if self.foreign.iter().any(|(at, dir)| *at < index && under(&absolute, dir).is_some()) {
-            return Lookup::Missing;
+            return Some(Lookup::Missing);
         }
         if let Some(written) = self.written(index, command, &absolute) {
-            return written;
+            return Some(written);
         }
         let instruction = command.instruction;
         if let Some(from) = self.mounted(instruction, &absolute) {
-            return self.get(&from).map_or(Lookup::Missing, Lookup::Found);
+            return Some(self.get(&from).map_or(Lookup::Missing, Lookup::Found));
         }
-        if let Some(stage) = self.reading.stage_of(instruction) {
-            for from in self.copied(stage, instruction, &absolute, 0) {
-                match from {
-                    Source::Context(from) => {
-                        if let Some(found) = self.get(&from) {
-                            return Lookup::Found(found);
-                        }
-                    }
-                    Source::Inline(bytes) => return Lookup::Found(Rc::new(Found { path: path.to_owned(), bytes })),
-                }
-            }
-        }
-        // No COPY tells: the same path from the context's root, then the name alone.
-        let relative = normal_path(path.trim_start_matches('/'));
-        let name = relative.rsplit('/').next().unwrap_or(&relative).to_owned();
-        let guesses = [relative.clone(), name];
-        guesses.iter().find_map(|g| self.get(g)).map_or(Lookup::Missing, Lookup::Found)
+        let stage = self.reading.stage_of(instruction)?;
+        self.copied(stage, instruction, &absolute, 0).into_iter().find_map(|from| match from {
+            Source::Context(from) => self.get(&from).map(Lookup::Found),
+            Source::Inline(bytes) => Some(Lookup::Found(Rc::new(Found { path: path.to_owned(), bytes }))),
+        })
     }
 
     /// A file beside another of the context.

@@ -14,6 +14,8 @@ mod system;
 #[cfg(test)]
 mod tests;
 
+pub use args::bare;
+
 use super::reading::Reading;
 use super::shell::{Dir, HOLE, When};
 use super::span::Span;
@@ -24,7 +26,7 @@ use super::value::{Text, Value};
 pub enum Asked {
     /// In the Dockerfile.
     Here(Span),
-    /// In a file that the Dockerfile names: the file as the Dockerfile writes it, and the line from 1.
+    /// In a file that the Dockerfile names: its path in the build context, and the line from 1.
     File { file: String, line: usize },
 }
 
@@ -36,7 +38,8 @@ pub struct Requirement {
     pub extras: Vec<String>,
     /// Operator and version, in order.
     pub specifiers: Vec<(String, String)>,
-    /// `name @ URL`, `git+https://…`, a path: built or taken from there.
+    /// `name @ URL`, `git+https://…`, a path: built or taken from there. What is not known of it stands as
+    /// [`HOLE`](super::shell::HOLE).
     pub url: Option<String>,
     /// Part of the text is unknown.
     pub unsure: bool,
@@ -107,6 +110,7 @@ pub enum SystemTool {
 /// A package asked of the distribution's installer or of conda.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemPackage {
+    /// Up to what is not known of it: `cuda-nvcc-` for `cuda-nvcc-$V`.
     pub name: String,
     /// `=version` of apt, `-version` is not split for rpm.
     pub version: Option<String>,

@@ -3,7 +3,7 @@
 use super::args::{self, Item, OptionValue, bare, items, program, python_module, readings};
 use super::context::{Context, Lookup};
 use super::environment::Environment;
-use super::requirements::specifier::{Wanted, parse};
+use super::requirements::specifier::{Wanted, is_url, parse, split_extras};
 use super::requirements::txt::{self, Line};
 use super::settings::{drop_empty, settings};
 use super::{Asked, HOLE, PipInstall, PythonTool, Setting};
@@ -233,11 +233,32 @@ pub fn install(
         let path = file.known_or_partly().to_owned();
         let read = requirements_file(&mut out, index, command, &path, file.span, around);
         if !read {
-            around.missing.push((path, file.span));
+            around.missing.push((shown(&path), file.span));
         }
         out.files.push((file.text, read));
     }
+    projects(&mut out, index, command, around.context);
     Some(out)
+}
+
+/// What the projects that are installed from their folders need.
+fn projects(out: &mut PipInstall, index: usize, command: &Command, context: &Context<'_>) {
+    if out.no_deps {
+        return;
+    }
+    let local: Vec<String> = out.local.iter().filter_map(|l| l.value.known().map(str::to_owned)).collect();
+    for path in local {
+        let (folder, extras) = split_extras(&path);
+        if let Some(Lookup::Found(file)) = context.find_copied(index, command, &format!("{folder}/pyproject.toml"))
+        {
+            super::project::dependencies(out, &file, &extras);
+        }
+    }
+}
+
+/// A path as people are told of it.
+pub fn shown(path: &str) -> String {
+    path.replace(HOLE, "…")
 }
 
 /// A requirement on the command line.
@@ -252,6 +273,15 @@ pub fn operand(out: &mut PipInstall, document: &Document, arg: &Arg) {
         } else {
             want(out, text, &asked, sure, arg);
         }
+    }
+}
+
+/// The value of `-e`: a folder, unless it is a URL.
+fn editable(out: &mut PipInstall, document: &Document, arg: &Arg) {
+    if is_url(arg.known_or_partly()) {
+        operand(out, document, arg);
+    } else {
+        out.local.push(arg.text.clone());
     }
 }
 
@@ -299,7 +329,7 @@ fn option(
         }
         "-e" | "--editable" => {
             let arg = Arg { text: value.text, partly: value.partly, span: value.span };
-            operand(out, document, &arg);
+            editable(out, document, &arg);
         }
         "-i" | "--index-url" | "--pypi-url" | "--default-index" => out.index = Some(named_index(value)),
         "--extra-index-url" | "--index" => out.extra_indexes.push(named_index(value)),
@@ -354,7 +384,7 @@ fn requirements_file(
             match item {
                 Line::File(path) => match around.context.beside(&file.path, &path) {
                     Lookup::Found(next) => open.push(next),
-                    Lookup::Missing => around.missing.push((path, span)),
+                    Lookup::Missing => around.missing.push((shown(&path), span)),
                 },
                 item => take_line(out, item, &asked, span),
             }
@@ -370,6 +400,7 @@ pub fn take_line(out: &mut PipInstall, line: Line, asked: &Asked, span: Span) {
         Setting { text: Text { value, trail: Vec::new() }, span, file: Some(asked.clone()) }
     };
     match line {
+        Line::Requirement(path, true) if !is_url(&path) => out.local.push(Text::known(path)),
         Line::Requirement(text, _) => {
             let sure = !text.contains(HOLE);
             let partly = (!sure).then(|| text.clone());

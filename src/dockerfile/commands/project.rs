@@ -2,7 +2,7 @@
 
 use super::args::{self, Item, items, program};
 use super::context::{Context, Found, Lookup};
-use super::pip::{Around, empty, operand, verb_at};
+use super::pip::{Around, empty, operand, shown, verb_at};
 use super::requirements::lock::locked;
 use super::requirements::normal_name;
 use super::requirements::pyproject::{Project, Requirements, project};
@@ -122,7 +122,7 @@ pub fn install(index: usize, command: &Command, around: &mut Around<'_>) -> Opti
         let read = files(&mut out, index, command, tool, &selection, around.context);
         // `uv run` runs without a project too.
         if !read && verb != "run" {
-            around.missing.push((path(&selection, "pyproject.toml"), command.span));
+            around.missing.push((shown(&path(&selection, "pyproject.toml")), command.span));
         }
         if !read && verb == "run" {
             return None;

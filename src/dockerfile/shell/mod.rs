@@ -1,8 +1,10 @@
 //! What a RUN does: its commands, one by one, with the variables they see.
 
+mod budget;
 mod build;
 mod compound;
 mod dir;
+mod json;
 mod lex;
 mod output;
 mod param;
@@ -21,6 +23,7 @@ mod wrap;
 
 use std::collections::BTreeMap;
 
+pub use budget::Budget;
 pub use dir::{Dir, join as join_path, normal as normal_path};
 pub use pattern::Pattern as Glob;
 use walk::Walk;
@@ -44,6 +47,8 @@ pub struct Input<'a> {
     pub document: &'a Document,
     /// Those of the instruction.
     pub heredocs: &'a [Heredoc],
+    /// One for all bodies of a file.
+    pub budget: &'a Budget,
 }
 
 /// What is written behind the keyword.
@@ -210,7 +215,7 @@ pub struct Assigned {
     pub text: Text,
     /// `NAME=value`, the whole.
     pub span: Span,
-    /// The value alone.
+    /// The value alone, with the quotes around it.
     pub value_span: Span,
     /// The program sees it.
     pub exported: bool,

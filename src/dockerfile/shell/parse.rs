@@ -69,7 +69,7 @@ impl<'a> Parser<'a> {
     }
 
     /// A word that has to stand here.
-    fn expect(&mut self, word: &str) {
+    fn want(&mut self, word: &str) {
         if !self.eat_word(word) {
             self.fail();
         }
@@ -199,7 +199,7 @@ impl<'a> Parser<'a> {
                 "{" => {
                     self.at += 1;
                     let list = self.list();
-                    self.expect("}");
+                    self.want("}");
                     Some(Node::Group(list, self.redirects()))
                 }
                 "if" => Some(self.conditional()),
@@ -231,7 +231,7 @@ impl<'a> Parser<'a> {
         self.at += 1;
         loop {
             let condition = self.list();
-            self.expect("then");
+            self.want("then");
             let body = self.list();
             arms.push((condition, body));
             if self.eat_word("elif") {
@@ -240,16 +240,16 @@ impl<'a> Parser<'a> {
             if self.eat_word("else") {
                 otherwise = Some(self.list());
             }
-            self.expect("fi");
+            self.want("fi");
             self.redirects();
             return Node::If { arms, otherwise };
         }
     }
 
     fn do_group(&mut self) -> List {
-        self.expect("do");
+        self.want("do");
         let body = self.list();
-        self.expect("done");
+        self.want("done");
         self.redirects();
         body
     }
@@ -288,7 +288,7 @@ impl<'a> Parser<'a> {
         let subject = self.peek().map_or(0..0, |t| t.range.clone());
         self.at += 1;
         self.newlines();
-        self.expect("in");
+        self.want("in");
         let mut arms = Vec::new();
         loop {
             self.newlines();

@@ -31,6 +31,7 @@ fn parsed_in(text: &str, scope: &Scope, kind: ShellKind) -> Parsed {
         when: When::Build,
         document: &document,
         heredocs: &[],
+        budget: &Budget::default(),
     })
 }
 
@@ -233,6 +234,7 @@ fn directories_are_followed_from_one_that_is_not_known() {
         when: When::Build,
         document: &document,
         heredocs: &[],
+        budget: &Budget::default(),
     });
     let places: Vec<Option<&str>> =
         parsed.commands.iter().filter(|c| words(c) == "x").map(Command::place).collect();
@@ -276,6 +278,7 @@ fn spans_go_back_to_the_file() {
         when: When::Start,
         document: &document,
         heredocs: &[],
+        budget: &Budget::default(),
     });
     let slices: Vec<Vec<&str>> =
         parsed.commands.iter().map(|c| c.words.iter().map(|w| document.slice(w.span)).collect()).collect();

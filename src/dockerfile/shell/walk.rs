@@ -14,14 +14,9 @@ use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::Joined;
 use crate::dockerfile::value::{Text, Value};
 
-/// Commands and compound commands of one body.
-const MOST_STEPS: usize = 16 * 1024;
-
-/// Bytes that words and the variables that commands see may take, in one body.
-const MOST_BYTES: usize = 32 << 20;
-
-/// Steps of matching patterns.
-const MOST_WORK: usize = 1 << 26;
+/// About what a word and a command take.
+const WORD_BYTES: usize = 160;
+const COMMAND_BYTES: usize = 400;
 
 /// Scripts inside of scripts: `$(…)`, `bash -c`, `eval`.
 const MOST_SCRIPTS: usize = 8;
@@ -37,9 +32,8 @@ pub struct Walk<'a> {
     pub dirs: Dirs,
     pub when: When,
     pub guessed: bool,
-    bytes: usize,
-    work: usize,
-    steps: usize,
+    /// The body is noted as one that was not read in full.
+    cut: bool,
     scripts: usize,
 }
 
@@ -60,34 +54,29 @@ impl<'a> Walk<'a> {
             dirs: Dirs::new(input.dir),
             when: input.when,
             guessed: false,
-            bytes: MOST_BYTES,
-            work: MOST_WORK,
-            steps: MOST_STEPS,
+            cut: false,
             scripts: 0,
         }
     }
 
     /// Takes bytes from what may be used; false when there are none left.
-    pub fn spend(&mut self, bytes: usize) -> bool {
-        let left = self.bytes.checked_sub(bytes);
-        self.bytes = left.unwrap_or(0);
-        left.is_some()
+    pub fn spend(&self, bytes: usize) -> bool {
+        self.input.budget.spend(bytes)
     }
 
     /// The same for steps of matching.
-    pub fn work(&mut self, steps: usize) -> bool {
-        let left = self.work.checked_sub(steps);
-        self.work = left.unwrap_or(0);
-        left.is_some()
+    pub fn work(&self, steps: usize) -> bool {
+        self.input.budget.work(steps)
     }
 
-    /// A step; false when the body has had too many.
-    fn step(&mut self, source: &Joined) -> bool {
-        if self.steps == 1 {
+    /// One more command, of so many words; false when it is too much.
+    pub fn step(&mut self, source: &Joined, words: usize) -> bool {
+        let may = self.input.budget.step() && self.spend(COMMAND_BYTES + words * WORD_BYTES);
+        if !may && !self.cut {
+            self.cut = true;
             self.unparsed.push(source.span(0..source.text.len()));
         }
-        self.steps = self.steps.saturating_sub(1);
-        self.steps > 0
+        may
     }
 
     /// A whole script of the body.
@@ -122,7 +111,7 @@ impl<'a> Walk<'a> {
     pub fn other(&mut self, source: &Joined) {
         self.guessed = true;
         for words in plain::other(&source.text) {
-            if !self.step(source) || !self.spend(words.len() * 100) {
+            if !self.step(source, words.len()) {
                 return;
             }
             let (Some(first), Some(last)) = (words.first(), words.last()) else { continue };
@@ -254,7 +243,11 @@ impl<'a> Walk<'a> {
     }
 
     fn node(&mut self, source: &Joined, node: &Node) {
-        if !self.step(source) {
+        let words = match node {
+            Node::Simple(simple) => simple.words.len() + simple.assignments.len(),
+            _ => 0,
+        };
+        if !self.step(source, words) {
             return;
         }
         match node {

@@ -22,14 +22,18 @@ impl Files for Beside<'_> {
 
 /// What one rule says of a file, with targets as on the command line (`a100@535`) and files beside it.
 pub fn lint_with(rule: &str, dockerfile: &str, targets: &[&str], files: &[(&str, &str)]) -> Vec<Found> {
+    let targets: Vec<Target> = targets.iter().map(|t| target(t)).collect();
+    lint_on(rule, dockerfile, &targets, files)
+}
+
+/// The same with targets that say more than a command line can.
+pub fn lint_on(rule: &str, dockerfile: &str, targets: &[Target], files: &[(&str, &str)]) -> Vec<Found> {
     let check = CHECKS.iter().find(|c| c.id == rule).unwrap_or_else(|| panic!("no rule {rule}"));
     let base = |reference: &str| Catalog::embedded().bases().find(reference).map(|b| b.env).unwrap_or_default();
     let inputs = Inputs { base_env: Some(&base), platform: Some("linux/amd64".to_owned()), ..Inputs::default() };
     let reading: Reading = read(parse(dockerfile.as_bytes()), &inputs);
     let asks = asks(&reading, &Beside(files));
-    let targets: Vec<Target> = targets.iter().map(|t| target(t)).collect();
-    let lint =
-        Lint { reading: &reading, asks: &asks, targets: &targets, catalog: Catalog::embedded(), image: None };
+    let lint = Lint { reading: &reading, asks: &asks, targets, catalog: Catalog::embedded(), image: None };
     let off = CHECKS.iter().filter(|c| c.id != rule).map(|c| (c.id.to_owned(), Loudness::Off));
     let asked: BTreeMap<_, _> = off.chain([(rule.to_owned(), Loudness::On)]).collect();
     let found: Vec<Found> = super::run(&lint, &asked).into_iter().map(|(_, f)| f).collect();
@@ -64,7 +68,7 @@ pub fn mended(rule: &str, dockerfile: &str, targets: &[&str]) -> String {
     text
 }
 
-fn target(text: &str) -> Target {
+pub fn target(text: &str) -> Target {
     crate::config::parse_target(text, Catalog::embedded()).unwrap()
 }
 

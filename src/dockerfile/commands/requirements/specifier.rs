@@ -109,6 +109,10 @@ fn from_url(mut requirement: Requirement, url: &str) -> Wanted {
         }
         requirement.specifiers.push(("==".to_owned(), version));
     }
+    if let Some(name) = odd_wheel(bare).filter(|_| requirement.name.is_empty()) {
+        requirement.name = name;
+        requirement.unsure = true;
+    }
     if requirement.name.is_empty() {
         requirement.name = repository(bare);
     }
@@ -154,6 +158,12 @@ fn file_version(url: &str) -> Option<(String, String)> {
     (is_name(&name) && version.starts_with(|c: char| c.is_ascii_digit())).then(|| (normal_name(&name), version))
 }
 
+/// The name of a wheel whose version is none.
+fn odd_wheel(url: &str) -> Option<String> {
+    let name = url.rsplit('/').next()?.strip_suffix(".whl")?.split('-').next()?;
+    is_name(name).then(|| normal_name(name))
+}
+
 /// The name of a repository: `https://github.com/org/flash-attention.git@v2` gives `flash-attention`.
 fn repository(url: &str) -> String {
     let path = url.split_once("://").map_or(url, |(_, p)| p);
@@ -183,7 +193,8 @@ fn split_marker(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn split_extras(name: &str) -> (&str, Vec<String>) {
+/// A name or path, and the extras in brackets behind it.
+pub fn split_extras(name: &str) -> (&str, Vec<String>) {
     match name.split_once('[') {
         Some((name, rest)) => (name.trim(), split_list(rest.trim_end_matches(']'))),
         None => (name, Vec::new()),
@@ -294,6 +305,7 @@ mod tests {
             ),
             ("x@https://h/x-1.0-py3-none-any.whl", "x ==1.0 @https://h/x-1.0-py3-none-any.whl"),
             ("https://github.com/a/b/archive/main.zip", "b  @https://github.com/a/b/archive/main.zip"),
+            ("https://x/ft-nightly-py3-none-any.whl", "ft  @https://x/ft-nightly-py3-none-any.whl ?"),
             ("-x", "nothing"),
         ] {
             assert_eq!(show(text), expected, "{text}");

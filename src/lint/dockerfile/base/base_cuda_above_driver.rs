@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::from::{Image, images, is_cuda};
 use super::gate::{Gate, Refusal};
-use crate::catalog::bases::{Base, BaseFamily};
+use crate::catalog::bases::{Base, BaseFamily, Flavour};
 use crate::catalog::forward::{Activation, Eligible};
 use crate::lint::dockerfile::ask::lower;
 use crate::lint::dockerfile::{Found, Lint};
@@ -34,8 +34,10 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         let severity = if one_of || !target.required { lower(severity) } else { severity };
         by_fate.entry((severity, fate)).or_default().push(target);
     }
+    let native = |t: &&Target| lint.catalog.drivers().native_cuda(&t.driver.as_ref()?.lowest);
+    let Some(oldest) = by_fate.values().flatten().filter_map(native).min() else { return };
     for ((severity, fate), targets) in by_fate.iter().rev() {
-        out.extend(said(lint, &image, (*severity, fate), targets));
+        out.extend(said(lint, &image, (*severity, fate), targets, oldest));
     }
 }
 
@@ -64,9 +66,13 @@ fn judge(lint: &Lint<'_>, base: &Base, gate: &Gate, target: &Target) -> Option<(
             (Severity::Error, Fate::NotServed(floor))
         }
         (Some(Activation::Yes | Activation::ByMode), Some(Eligible::Yes | Eligible::Note))
-            if library.as_ref().is_some_and(|l| forward.serves(l, host, None)) =>
+            if library.as_ref().is_some_and(|l| forward.serves(l, host, None) && knows(lint, l, target)) =>
         {
             (Severity::Warning, Fate::Compat(floor))
+        }
+        // Its devel images stand on NVIDIA's, which have the library.
+        _ if base.family == BaseFamily::Pytorch && base.flavour == Some(Flavour::Devel) => {
+            (Severity::Warning, Fate::Below(floor))
         }
         // Of a bare architecture it is not known whether forward compatibility serves it; Windows' drivers count
         // their own way.
@@ -74,6 +80,12 @@ fn judge(lint: &Lint<'_>, base: &Base, gate: &Gate, target: &Target) -> Option<(
         _ if target.runtime == Runtime::Wsl => (Severity::Warning, Fate::Below(floor)),
         _ => (Severity::Error, Fate::Below(floor)),
     })
+}
+
+/// Whether a driver still drives the target's GPU: R590 no more Volta.
+fn knows(lint: &Lint<'_>, library: &DriverVersion, target: &Target) -> bool {
+    let window = lint.catalog.drivers().window(target.capability);
+    window.and_then(|w| w.last_driver).is_none_or(|last| library.branch() <= last)
 }
 
 /// The forward-compat library of a CUDA's images.
@@ -89,6 +101,7 @@ fn said(
     image: &Image<'_>,
     (severity, fate): (Severity, &Fate),
     targets: &[&Target],
+    oldest: CudaVersion,
 ) -> Option<Found> {
     let (reference, base) = image.all.first()?;
     let base = base.as_ref()?;
@@ -98,7 +111,7 @@ fn said(
     let insufficient = "\"CUDA driver version is insufficient for CUDA runtime version\" (35)";
     let message = match fate {
         Fate::Below(floor) => format!(
-            "`{reference}`{trail} has CUDA {cuda}, which asks for driver {floor}: {on} answers {insufficient}"
+            "`{reference}`{trail} has CUDA {cuda}, which asks for driver {floor}: on {on} it stops with {insufficient}"
         ),
         Fate::NotServed(floor) => format!(
             "`{reference}`{trail} has CUDA {cuda}, which asks for driver {floor}, and {on} cannot use its forward-compat library: \
@@ -121,10 +134,8 @@ fn said(
             found.because.extend(toolkits.floor_of(cuda).map(|f| f.because));
         }
     }
-    let drivers = lint.catalog.drivers();
-    let native = |t: &&Target| drivers.native_cuda(&t.driver.as_ref()?.lowest);
-    let oldest = targets.iter().filter_map(native).min()?;
-    let branch = drivers.min_branch_for_cuda(cuda).map(|b| format!(", or drivers of R{} or newer", b.branch));
+    let branch =
+        lint.catalog.drivers().min_branch_for_cuda(cuda).map(|b| format!(", or drivers of R{} or newer", b.branch));
     let near = nearest(lint, base, oldest);
     let what = match (&near, fate) {
         (Some(tag), _) => format!("take `{}:{tag}`", base.repository),
@@ -200,6 +211,9 @@ mod tests {
             severity("FROM pytorch/pytorch:2.9.0-cuda13.0-cudnn9-runtime\n", "a100@535"),
             Some(Severity::Error)
         );
+        let newer = "FROM nvidia/cuda:13.1.0-runtime-ubuntu22.04\n";
+        assert_eq!(severity(newer, "a100@535"), Some(Severity::Warning));
+        assert_eq!(severity(newer, "v100@535"), Some(Severity::Error));
         let without = format!("{THIRTEEN}RUN apt-get purge -y cuda-compat-13-0\n");
         assert_eq!(severity(&without, "a100@535"), Some(Severity::Error));
     }

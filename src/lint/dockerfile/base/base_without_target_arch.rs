@@ -1,7 +1,10 @@
 //! A base whose toolkit cannot compile for a target, where something is compiled with it.
 
-use super::from::images;
+use super::from::{Image, images};
+use crate::catalog::arch_lists::Grammar;
+use crate::catalog::bases::BaseFamily;
 use crate::catalog::compat::{Fit, is_tegra, sass_serves};
+use crate::catalog::extensions::Unset;
 use crate::lint::dockerfile::archs::{Archs, fit, in_force};
 use crate::lint::dockerfile::builds::{Build, By};
 use crate::lint::dockerfile::{Found, Lint};
@@ -35,14 +38,17 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             archs.settings.iter().filter(|s| archs.readers(s).any(|r| r.index == build.index)).collect();
         let isa = Some(toolkit.toolkit.ptx_isa);
         let by_list = |target: &Target| {
-            let all = lists.iter().flat_map(|s| s.lists());
-            all.map(|l| fit(lint, &l, isa, target)).max()
+            let own = lists.iter().filter(|s| !s.variable.adds && s.variable.grammar != Grammar::DottedPtx);
+            let all = own.flat_map(|s| s.lists().into_iter().map(|l| archs.with_ptx(s, l)));
+            all.filter(|l| l.is_closed()).map(|l| fit(lint, &l, isa, target)).max()
         };
         let (mut bad, mut certain) = (Vec::new(), true);
         for target in missing {
             match by_list(target) {
                 Some(Fit::Missing | Fit::Blocked(_)) => bad.push(target),
                 Some(_) => {}
+                // What compilers take by themselves has PTX in it, which newer GPUs' drivers compile.
+                None if too_old && by_default(build, &image) => {}
                 None => {
                     certain &= !too_old;
                     bad.push(target);
@@ -57,7 +63,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         let mut labels: Vec<String> = bad.iter().map(|t| t.label()).collect();
         labels.dedup();
         let names = labels.join(", ");
-        let then = match too_old {
+        let then = match too_old && !certain {
             true => "it can only leave PTX for it, if it is told to",
             false => "\"no kernel image is available for execution on the device\"",
         };
@@ -84,8 +90,24 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     }
 }
 
+/// Whether a build without any list leaves PTX for newer GPUs.
+fn by_default(build: &Build<'_>, image: &Image<'_>) -> bool {
+    match (build.by, build.project) {
+        (By::Nvcc | By::Cmake | By::Make, _) | (_, None) => true,
+        // NVIDIA's frameworks set TORCH_CUDA_ARCH_LIST, with PTX at its end.
+        (_, Some(project)) => {
+            let ngc = image.all.iter().any(|(_, b)| b.as_ref().is_some_and(|b| b.family == BaseFamily::NvidiaNgc));
+            (ngc && project.reads_torch_list()) || project.unset == Unset::CompilerDefault
+        }
+    }
+}
+
 /// Whether a build surely compiles device code.
 fn is_cuda(build: &Build<'_>) -> bool {
+    // It takes wheels of its own index where there are.
+    if build.command.words.iter().any(|w| w.text.value.known() == Some("mim")) {
+        return false;
+    }
     match build.by {
         By::Nvcc => true,
         By::Cmake | By::Make => {
@@ -108,7 +130,7 @@ mod tests {
     }
 
     const OLD: &str = "nvidia/cuda:12.4.1-devel-ubuntu22.04";
-    const BUILD: &str = "RUN nvcc -arch=sm_90 -o x x.cu";
+    const BUILD: &str = "RUN nvcc -gencode arch=compute_90,code=sm_90 -o x x.cu";
 
     #[test]
     fn a_toolkit_that_does_not_know_the_gpu() {
@@ -118,7 +140,7 @@ mod tests {
         assert!(lint(RULE, &text, &["rtx 5090"])[0].help.as_deref().unwrap().contains("12.8"));
         let volta = file("nvidia/cuda:13.0.1-devel-ubuntu22.04", "RUN nvcc -o x x.cu");
         assert!(lint(RULE, &volta, &["v100"])[0].help.as_deref().unwrap().contains("12.9 or older"));
-        let unlisted = file(OLD, "RUN nvcc -o x x.cu");
+        let unlisted = file(OLD, "RUN pip install flash-attn --no-binary flash-attn");
         assert_eq!(lint(RULE, &unlisted, &["rtx 5090"])[0].severity, Severity::Warning);
     }
 
@@ -129,7 +151,11 @@ mod tests {
             file("nvidia/cuda:12.8.1-devel-ubuntu22.04", BUILD),
             // Code for 8.6 serves 8.9.
             file("ubuntu:22.04", BUILD),
+            // PTX, which the driver compiles: asked for, or as the compiler does by itself.
             file(OLD, "RUN nvcc -gencode arch=compute_90,code=compute_90 -o x x.cu"),
+            file(OLD, "RUN nvcc -arch=sm_90 -o x x.cu"),
+            file(OLD, "RUN nvcc -o x x.cu"),
+            file("nvcr.io/nvidia/pytorch:24.07-py3", "RUN pip install git+https://github.com/NVIDIA/apex.git"),
             format!("FROM {OLD} AS unused\n{BUILD}\nFROM ubuntu\n"),
             file(OLD, &format!("RUN apt-get install -y cuda-toolkit-12-8\n{BUILD}")),
         ] {

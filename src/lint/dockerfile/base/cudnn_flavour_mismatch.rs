@@ -15,7 +15,10 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             continue;
         };
         let extra = package.requirement.extras.iter().any(|e| e.contains("cuda"));
-        if extra || brought_by_pip(lint, &packages, package, "cudnn") || brought_otherwise(lint, package.stage) {
+        if extra
+            || brought_by_pip(lint, &packages, package, "cudnn", known.cuda_major)
+            || brought_otherwise(lint, package.stage)
+        {
             continue;
         }
         let has = match system_cudnn(lint, package.stage) {

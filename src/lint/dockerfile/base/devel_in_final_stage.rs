@@ -42,6 +42,9 @@ const BUILDERS: &[&str] = &[
 const TOOLS: &[&str] =
     &["build-essential", "gcc", "g++", "cmake", "ninja", "clang", "llvm", "rustc", "cargo", "ccache"];
 
+/// Wheels that bring their compiler, or need none.
+const PYTORCH: &[&str] = &["torch", "torchvision", "torchaudio"];
+
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let Some(last) = lint.reading.last else { return };
     let Some(root) = lint.reading.stages.get(last).map(|s| s.root.1) else { return };
@@ -85,7 +88,7 @@ fn compiles(lint: &Lint<'_>) -> bool {
             .is_none_or(|w| w.known_or_partly().ends_with(".sh") || w.known_or_partly().starts_with("./"));
         program.is_empty() || script || BUILDERS.contains(&program) || program.starts_with("gcc-") || runs_file(c)
     };
-    let extension = |name: &str| lint.catalog.extensions().find_package(name).is_some();
+    let extension = |name: &str| !PYTORCH.contains(&name) && lint.catalog.extensions().find_package(name).is_some();
     let pip = lint.asks.pip.iter().filter(|p| here(p.command)).any(|p| {
         !p.local.is_empty()
             || p.files.iter().any(|(_, read)| !read)
@@ -93,7 +96,7 @@ fn compiles(lint: &Lint<'_>) -> bool {
     });
     let system = lint.asks.system.iter().filter(|s| here(s.command)).flat_map(|s| &s.packages);
     lint.builds().iter().any(|b| lint.in_image(b.command.instruction))
-        || lint.reading.commands.iter().any(|c| lint.in_image(c.instruction) && (c.guessed || started(c)))
+        || lint.build_commands().any(|(_, c)| lint.in_image(c.instruction) && (c.guessed || started(c)))
         || pip
         || !lint.asks.missing.is_empty()
         || lint.asks.conda.iter().any(|c| here(c.command))

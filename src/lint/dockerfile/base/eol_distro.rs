@@ -13,10 +13,14 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let mut said = BTreeSet::new();
     for image in images(lint) {
         let ended = image.every(|reference, base| {
-            let of_tag = base.and_then(|b| b.distro.as_deref()).and_then(|d| distros.eol(d));
-            of_tag.or_else(|| distros.eol(reference)).filter(|eol| eol.date.as_str() < day)
+            let known = base.and_then(|b| b.distro.as_deref()).filter(|d| distros.eol(d).is_some());
+            distros.ended(known.unwrap_or(reference), day)
         });
         let Some((eol, reference, one_of)) = ended else { continue };
+        // Wheels are built there on purpose: for the glibc of old systems.
+        if reference.contains("manylinux") {
+            continue;
+        }
         if !said.insert(reference.to_owned()) {
             continue;
         }
@@ -28,7 +32,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
              may move away",
             lint.trail(&image.text.trail),
             eol.name,
-            eol.date
+            eol.free_until.as_ref().unwrap_or(&eol.date)
         );
         let help = "take the same image on a newer release of the distribution";
         out.push(
@@ -79,6 +83,7 @@ mod tests {
             "ARG U\nFROM ubuntu:$U\n",
             "FROM ubuntu:18.04 AS unused\nFROM ubuntu:24.04\n",
             "FROM scratch\n",
+            "FROM quay.io/pypa/manylinux2014_x86_64\n",
         ] {
             assert!(lint(RULE, file, &[]).is_empty(), "{file}");
         }

@@ -11,11 +11,13 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     for image in images(lint).into_iter().filter(|i| i.text.value == Value::Unknown) {
         let written = lint.reading.document.slice(image.from);
         // What may be an earlier stage is told by no argument.
-        let stage = lint.reading.stages.get(image.stage);
-        if stage.is_some_and(|s| !s.maybe.is_empty()) || !said.insert(written) {
+        if lint.reading.stages.get(image.stage).is_some_and(|s| !s.maybe.is_empty()) || !said.insert(written) {
             continue;
         }
-        let names: Vec<&str> = image.text.trail.iter().map(|t| t.name.as_str()).collect();
+        let Some(stage) = lint.reading.stages.get(image.stage) else { continue };
+        let scope = lint.scope(stage.instructions.start);
+        let unset = |name: &str| scope.and_then(|s| s.get(name)).is_none_or(|v| v.unset);
+        let names: Vec<&str> = image.text.trail.iter().map(|t| t.name.as_str()).filter(|n| unset(n)).collect();
         let (who, help) = match names.as_slice() {
             [] => (String::new(), "give the variables that it is made of".to_owned()),
             names => (

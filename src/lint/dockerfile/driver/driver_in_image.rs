@@ -1,9 +1,10 @@
 //! Packages and installers of NVIDIA's driver in an image.
 
 use super::hosts::plays_host;
-use super::words::{drop_word, is_right_above};
+use super::words::drop_word;
 use crate::catalog::system_packages::SystemKind;
 use crate::dockerfile::shell::{Command, When};
+use crate::dockerfile::span::Span;
 use crate::lint::dockerfile::ask::{Package, lower};
 use crate::lint::dockerfile::{Found, Lint};
 use crate::model::Severity;
@@ -42,22 +43,12 @@ fn said(lint: &Lint<'_>, package: &Package<'_>, drivers: &[&Package<'_>]) -> Fou
         ),
     };
     let found = package.found(Severity::Error, message).label("belongs on the host").help(HELP);
-    let same = |p: &&&Package<'_>| p.command.span == package.command.span;
-    let all = drivers.iter().filter(same).count();
-    // On the line above, another word goes too, so that both edits would touch its end.
-    let crowded = drivers.iter().filter(same).any(|p| is_right_above(lint, p.asked.span, package.asked.span));
-    let last = !lint
-        .reading
-        .document
-        .text
-        .get(package.asked.span.end..)
-        .unwrap_or_default()
-        .trim_start()
-        .starts_with('\\');
-    if package.install.packages.len() <= all || (crowded && last) {
+    let same = drivers.iter().filter(|p| p.command.span == package.command.span);
+    let others: Vec<Span> = same.map(|p| p.asked.span).filter(|s| *s != package.asked.span).collect();
+    if package.install.packages.len() <= others.len() + 1 {
         return found;
     }
-    match drop_word(lint, package.asked.span, name) {
+    match drop_word(lint, package.asked.span, name, &others) {
         // What is built there may link to the driver's library.
         Some(edit) if lint.builds().iter().any(|b| lint.in_image(b.command.instruction)) => {
             found.suggest(format!("do not install {name}"), vec![edit])
@@ -152,7 +143,11 @@ mod tests {
         );
         assert_eq!(
             gone("apt-get install -y \\\n    nvidia-utils-535 nvidia-driver-535 \\\n    git"),
-            file("apt-get install -y \\\n    git")
+            file("apt-get install -y \\\n    \\\n    git")
+        );
+        assert_eq!(
+            gone("apt-get install -y git nvidia-utils-535 nvidia-driver-535; x"),
+            file("apt-get install -y git ; x")
         );
         // Nothing else to install: no edit.
         assert!(lint(RULE, &file("apt-get install -y nvidia-driver-535"), &[])[0].fix.is_none());

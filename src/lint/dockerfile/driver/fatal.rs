@@ -22,7 +22,17 @@ pub fn is_fatal(lint: &Lint<'_>, command: &Command) -> bool {
         return true;
     }
     let document = &lint.reading.document;
-    let (from, to) = (instruction.span.start, instruction.span.end);
+    let (mut from, mut to) = (instruction.span.start, instruction.span.end);
+    for heredoc in &instruction.heredocs {
+        if heredoc.body.contains(command.span) {
+            (from, to) = (heredoc.body.start, heredoc.body.end);
+            break;
+        }
+        // The lines that a command reads are none of the script.
+        if heredoc.body.start >= command.span.end {
+            to = to.min(heredoc.body.start);
+        }
+    }
     let before = document.text.get(from..command.span.start).unwrap_or_default();
     let after = document.text.get(command.span.end..to).unwrap_or_default();
     !is_asked(before) && (taken(after) == Taken::No || (taken(after) == Taken::BySequence && exits(lint, before)))

@@ -10,7 +10,7 @@ use crate::lint::dockerfile::{Found, Lint};
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     for (_, command) in lint.build_commands() {
         match command.program() {
-            Some("nvidia-smi") if is_fatal(lint, command) => {
+            Some("nvidia-smi") if is_fatal(lint, command) && !is_looked_up(lint, command) => {
                 let message = "nvidia-smi runs during the build, where there is no GPU and no driver: it ends with \
                                \"not found\" or \"NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA \
                                driver\", and the build with it";
@@ -26,6 +26,13 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             _ => {}
         }
     }
+}
+
+/// `command -v nvidia-smi` asks where it is.
+fn is_looked_up(lint: &Lint<'_>, command: &Command) -> bool {
+    let program = command.words.first().map_or(command.span.start, |w| w.span.start);
+    let before = lint.reading.document.slice(Span::new(command.span.start, program));
+    before.split_whitespace().any(|w| w.starts_with("-v") || w.starts_with("-V"))
 }
 
 /// The script that a command gives Python, with its place.
@@ -103,6 +110,8 @@ mod tests {
             "N=$(nvidia-smi -L) ; echo $N",
             "--device=nvidia.com/gpu=all nvidia-smi",
             "which nvidia-smi",
+            "command -v nvidia-smi",
+            "type nvidia-smi",
             "echo nvidia-smi",
             "[ -x /usr/bin/nvidia-smi ] && nvidia-smi",
             "python -c 'import torch; assert torch.cuda.is_available()' || true",

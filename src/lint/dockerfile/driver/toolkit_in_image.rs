@@ -22,7 +22,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             .label("belongs on the host")
             .help("leave it out, install it on the host, and start the container with --gpus all");
         let others = package.install.packages.len() > 1;
-        if let Some(edit) = drop_word(lint, package.asked.span, name).filter(|_| others) {
+        if let Some(edit) = drop_word(lint, package.asked.span, name, &[]).filter(|_| others) {
             found = found.suggest(format!("do not install {name}"), vec![edit]);
         }
         out.push(found);

@@ -5,8 +5,8 @@ use crate::dockerfile::span::Span;
 use crate::lint::dockerfile::Lint;
 
 /// The edit that takes a word out of a command that goes on without it; none where it is not written as it is
-/// (`nvidia-{a,b}`, a variable), or nothing would be left to end the command's lines.
-pub fn drop_word(lint: &Lint<'_>, word: Span, name: &str) -> Option<Edit> {
+/// (`nvidia-{a,b}`, a variable), or nothing would be left to end the command's lines. `others` are dropped too.
+pub fn drop_word(lint: &Lint<'_>, word: Span, name: &str, others: &[Span]) -> Option<Edit> {
     let document = &lint.reading.document;
     let text = document.text.as_str();
     let written = document.slice(word).trim_matches(['"', '\'']);
@@ -20,28 +20,26 @@ pub fn drop_word(lint: &Lint<'_>, word: Span, name: &str) -> Option<Edit> {
     let blank = |c: char| matches!(c, ' ' | '\t' | '\r');
     let ends = tail.trim_matches(blank);
     let escape = document.escape.to_string();
-    if !head.chars().all(blank) {
-        // Behind other words: with the blanks in front of it.
-        let start = word.start - (head.len() - head.trim_end_matches(blank).len());
-        return (start < word.start).then(|| Edit::new(Span::new(start, word.end), ""));
-    }
-    if ends == escape && after.len() > tail.len() {
+    let gap = tail.len() - tail.trim_start_matches(blank).len();
+    let alone = head.chars().all(blank);
+    if alone && ends == escape && after.len() > tail.len() {
         // A line of its own, and lines behind it.
         return Some(Edit::new(Span::new(line, word.end + tail.len() + 1), ""));
     }
-    if !ends.is_empty() {
-        // At the head of a line with more words.
-        let gap = tail.len() - tail.trim_start_matches(blank).len();
-        return (gap > 0).then(|| Edit::new(Span::new(word.start, word.end + gap), ""));
+    if gap > 0 && !ends.is_empty() {
+        return Some(Edit::new(Span::new(word.start, word.end + gap), ""));
+    }
+    if !alone {
+        let start = word.start - (head.len() - head.trim_end_matches(blank).len());
+        let taken = others.iter().any(|o| start < o.end + 1 && o.end < word.start + 1 && *o != word);
+        return Some(Edit::new(Span::new(if taken { word.start } else { start }, word.end), ""));
+    }
+    if !ends.is_empty() || others.iter().any(|o| lint.line(*o) + 1 == lint.line(word)) {
+        return None;
     }
     // The last line: the one before it must end the command then.
     let above = before.get(..line)?.strip_suffix('\n')?.trim_end_matches(blank);
     let kept = above.strip_suffix(document.escape)?.trim_end_matches(blank);
     let comment = kept.rsplit('\n').next()?.trim_start().starts_with('#');
     (!kept.is_empty() && !comment).then(|| Edit::new(Span::new(kept.len(), word.end), ""))
-}
-
-/// Whether two places stand on lines that follow each other.
-pub fn is_right_above(lint: &Lint<'_>, upper: Span, lower: Span) -> bool {
-    lint.line(upper) + 1 == lint.line(lower)
 }

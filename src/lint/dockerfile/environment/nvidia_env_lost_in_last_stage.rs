@@ -1,10 +1,13 @@
 //! A builder asks for GPUs, and the last stage, on a plain base, does not.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::last_stage::{self, VARIABLES};
+use crate::catalog::bases::BaseFamily;
+use crate::dockerfile::reading::Base;
 use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::Word;
+use crate::lint::dockerfile::copies::StageCopy;
 use crate::lint::dockerfile::{Found, Lint};
 use crate::model::Start;
 
@@ -35,20 +38,35 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
 
 /// A copy into the image from a stage that asks for GPUs, and the place where it does.
 fn source(lint: &Lint<'_>) -> Option<(Span, Span)> {
-    let copies = lint.stage_copies();
+    let copies: Vec<StageCopy<'_>> =
+        lint.stage_copies().into_iter().filter(|c| c.paths.iter().any(may_use_gpus)).collect();
+    let mut sources: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for copy in &copies {
+        sources.entry(copy.into).or_default().push(copy.from);
+    }
+    let mut asking: BTreeMap<usize, Span> = BTreeMap::new();
+    for set in lint.sets(false).into_iter().filter(|s| VARIABLES.contains(&s.name)) {
+        if let Some(stage) = set.stage {
+            asking.entry(stage).or_insert(set.pair.span);
+        }
+    }
+    // Each stage is looked at once: where the first copy found nothing, neither will the next.
+    let mut seen = BTreeSet::new();
     let into_image = copies.iter().filter(|c| lint.reading.stages.get(c.into).is_some_and(|s| s.in_image));
-    for copy in into_image.filter(|c| c.paths.iter().any(may_use_gpus)) {
+    for copy in into_image {
         // The stage itself, what it is FROM, and what it copies in turn.
-        let mut seen = BTreeSet::new();
         let mut open = vec![copy.from];
         while let Some(at) = open.pop() {
             if !seen.insert(at) {
                 continue;
             }
-            if let Some(asks) = asks(lint, at) {
+            if let Some(asks) = asking.get(&at).copied().or_else(|| by_base(lint, at)) {
                 return Some((lint.reading.instruction(copy.instruction)?.span, asks));
             }
-            open.extend(copies.iter().filter(|c| c.into == at && c.paths.iter().any(may_use_gpus)).map(|c| c.from));
+            open.extend(sources.get(&at).into_iter().flatten());
+            if let Some(Base::Stage(below)) = lint.reading.stages.get(at).map(|s| &s.base) {
+                open.push(*below);
+            }
         }
     }
     None
@@ -61,24 +79,18 @@ fn may_use_gpus(path: &Word) -> bool {
     !plain.iter().any(|end| path.ends_with(end))
 }
 
-fn asks(lint: &Lint<'_>, stage: usize) -> Option<Span> {
-    let set = lint
-        .sets(false)
-        .into_iter()
-        .find(|s| VARIABLES.contains(&s.name) && s.stage.is_some_and(|at| lint.chain(stage).contains(&at)));
-    if let Some(set) = set {
-        return Some(set.pair.span);
-    }
-    let base = lint.base(stage).filter(|b| b.sure)?;
+/// The FROM of a plain CUDA base. Framework images serve as tool boxes too.
+fn by_base(lint: &Lint<'_>, stage: usize) -> Option<Span> {
+    let this = lint.reading.stages.get(stage).filter(|s| matches!(s.base, Base::Image(_)))?;
+    let base = lint.base(stage).filter(|b| b.sure && b.family == BaseFamily::NvidiaCuda)?;
     base.env(VARIABLES.first()?)?;
-    let root = lint.reading.stages.get(stage)?.root.1;
-    Some(lint.reading.stages.get(root)?.from)
+    Some(this.from)
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::lint::dockerfile::lab::{blamed, lint, mended};
-    use crate::model::Severity;
+    use crate::lint::dockerfile::lab::{blamed, lint, lint_on, mended, target};
+    use crate::model::{Severity, Start};
 
     const RULE: &str = "nvidia-env-lost-in-last-stage";
     const BUILD: &str = "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04 AS b\nRUN make\n";
@@ -98,6 +110,17 @@ mod tests {
     }
 
     #[test]
+    fn it_is_an_error_where_the_variables_start_it() {
+        let file = format!("{BUILD}FROM debian:12-slim\nCOPY --from=b /app /app\n");
+        let by_flag = target("a10@570");
+        let mut by_env = target("l4@570");
+        by_env.start = Start::Env;
+        let found = lint_on(RULE, &file, &[by_flag.clone(), by_env], &[]);
+        assert_eq!((found[0].severity, found[0].targets.join(" ")), (Severity::Error, "l4@570".to_owned()));
+        assert_eq!(lint_on(RULE, &file, &[by_flag], &[])[0].severity, Severity::Warning);
+    }
+
+    #[test]
     fn what_asks_itself_or_takes_nothing() {
         for quiet in [
             format!("{BUILD}FROM debian:12\nENV NVIDIA_VISIBLE_DEVICES=all\nCOPY --from=b /app /app\n"),
@@ -107,6 +130,7 @@ mod tests {
             format!("{BUILD}FROM debian:12\nCOPY app /app\n"),
             // Files for somebody else.
             format!("{BUILD}FROM scratch\nCOPY --from=b /dist /\n"),
+            "FROM nvcr.io/nvidia/tritonserver:24.05-py3-sdk AS b\nFROM debian:12\nCOPY --from=b /x /x\n".to_owned(),
             "FROM ubuntu AS b\nFROM debian:12\nCOPY --from=b /app /app\n".to_owned(),
         ] {
             assert!(blamed(RULE, &quiet, &[]).is_empty(), "{quiet}");

@@ -1,5 +1,7 @@
 //! `/usr/local/cuda-12.1` written out: it goes with the next base.
 
+use std::collections::BTreeSet;
+
 use crate::dockerfile::edit::Edit;
 use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::{Instruction, Keyword};
@@ -7,23 +9,29 @@ use crate::lint::dockerfile::wheels::of_base;
 use crate::lint::dockerfile::{Found, Lint};
 use crate::model::CudaVersion;
 
+/// Folders that are told of.
+const MOST: usize = 64;
+
 const FOLDER: &str = "/usr/local/cuda-";
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let mut told = Vec::new();
+    let mut told = BTreeSet::new();
     for (at, instruction) in lint.reading.document.instructions.iter().enumerate() {
         if !matches!(instruction.keyword, Keyword::Env | Keyword::Run | Keyword::Arg) {
+            continue;
+        }
+        let folders = folders(lint, instruction);
+        if folders.is_empty() || told.len() >= MOST {
             continue;
         }
         let Some((stage, _)) = lint.stage_of(at).filter(|(_, s)| s.built) else { continue };
         let Some(base) = lint.base(stage) else { continue };
         let Some(cuda) = base.cuda else { continue };
-        for (span, version) in folders(lint, instruction) {
+        for (span, version) in folders {
             // Another toolkit than the base's has its own folder.
-            if told.contains(&(stage, version)) || (version != cuda && of_base(lint, stage).is_none()) {
+            if !told.insert((stage, version)) || (version != cuda && of_base(lint, stage).is_none()) {
                 continue;
             }
-            told.push((stage, version));
             let folder = format!("{FOLDER}{version}");
             let message = if version == cuda {
                 format!("{folder} is the folder of this base's CUDA: with another base it is gone")
@@ -41,7 +49,6 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
 /// The folders that an instruction names, with their places. One that ends in a variable moves with it.
 fn folders(lint: &Lint<'_>, instruction: &Instruction) -> Vec<(Span, CudaVersion)> {
     let text = lint.reading.document.slice(instruction.span);
-    let comments: Vec<Span> = lint.reading.document.comments.iter().map(|c| c.span).collect();
     let one = |(at, _): (usize, &str)| {
         let rest = text.get(at + FOLDER.len()..)?;
         let end = rest.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(rest.len());
@@ -52,9 +59,15 @@ fn folders(lint: &Lint<'_>, instruction: &Instruction) -> Vec<(Span, CudaVersion
         }
         let start = instruction.span.start + at;
         let span = Span::new(start, start + FOLDER.len() + number.len());
-        (!comments.iter().any(|c| c.contains(span))).then_some((span, number.parse().ok()?))
+        (!in_comment(lint, span)).then_some((span, number.parse().ok()?))
     };
     text.match_indices(FOLDER).filter_map(one).collect()
+}
+
+fn in_comment(lint: &Lint<'_>, span: Span) -> bool {
+    let comments = &lint.reading.document.comments;
+    let behind = comments.partition_point(|c| c.span.start <= span.start);
+    behind.checked_sub(1).and_then(|at| comments.get(at)).is_some_and(|c| c.span.contains(span))
 }
 
 #[cfg(test)]

@@ -4,12 +4,20 @@ use crate::dockerfile::commands::{Asked, GitClone};
 use crate::dockerfile::span::Span;
 use crate::lint::dockerfile::{Found, Lint};
 
+/// Clones that are looked at; a file has a few.
+const MOST: usize = 64;
+
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let built = |command: usize| lint.reading.commands.get(command).is_some_and(|c| lint.built(c.instruction));
     let extensions = lint.catalog.extensions();
-    for clone in lint.asks.clones.iter().filter(|c| !c.pinned && built(c.command) && !checked_out(lint, c)) {
-        let known = clone.url.value.known().and_then(|url| extensions.find_repository(url));
-        out.extend(known.map(|extension| found(clone.url_span, &extension.project, extension.because())));
+    let known = lint
+        .asks
+        .clones
+        .iter()
+        .filter(|c| !c.pinned && built(c.command))
+        .filter_map(|clone| Some((clone, extensions.find_repository(clone.url.value.known()?)?)));
+    for (clone, extension) in known.take(MOST).filter(|(clone, _)| !checked_out(lint, clone)) {
+        out.push(found(clone.url_span, &extension.project, extension.because()));
     }
     for install in lint.asks.pip.iter().filter(|i| built(i.command)) {
         for requirement in &install.requirements {

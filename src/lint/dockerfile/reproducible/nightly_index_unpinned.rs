@@ -1,9 +1,12 @@
 //! A nightly build of torch, as it is on the day of the build.
 
+use std::collections::BTreeSet;
+
 use crate::dockerfile::commands::{PipInstall, surely};
 use crate::lint::dockerfile::{Found, Lint};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
+    let mut told: BTreeSet<(Option<usize>, &str)> = BTreeSet::new();
     for install in &lint.asks.pip {
         let Some(command) = lint.reading.commands.get(install.command) else { continue };
         // A choice among several may well be a nightly one.
@@ -17,6 +20,11 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         });
         let Some((setting, index)) = nightly.filter(|(s, _)| s.file.is_none()).next() else { continue };
         if is_pinned(install) {
+            continue;
+        }
+        // Packages that are installed one after the other come from one index.
+        let here = (lint.reading.stage_of(command.instruction), setting.text.value.known().unwrap_or_default());
+        if !told.insert(here) {
             continue;
         }
         let trail = lint.trail(&setting.text.trail);

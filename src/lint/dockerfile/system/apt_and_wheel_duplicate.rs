@@ -13,12 +13,17 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     {
         return;
     }
-    for package in lint.packages().iter().filter(|p| p.in_image && p.known.kind == SystemKind::CudaLibrary) {
+    let packages = lint.packages();
+    // Headers are there to compile with, now or in a container.
+    let headers = |library: &str| {
+        packages.iter().any(|p| p.asked.name.contains("-dev") && p.known.library.as_deref() == Some(library))
+    };
+    for package in packages.iter().filter(|p| p.in_image && p.known.kind == SystemKind::CudaLibrary) {
         let Some(library) = package.known.library.as_deref().filter(|l| ["cudnn", "nccl"].contains(l)) else {
             continue;
         };
         let name = &package.asked.name;
-        if name.contains("-dev") {
+        if headers(library) {
             continue;
         }
         let own = format!("nvidia-{library}-cu");
@@ -95,6 +100,7 @@ mod tests {
             file("libcudnn9-cuda-12", "torch onnxruntime-gpu==1.20.1"),
             file("libcudnn9-cuda-12", "numpy"),
             file("libcudnn9-dev-cuda-12", "torch"),
+            file("libnccl2 libnccl-dev", "torch"),
             file("libcudnn9-cuda-12", "torch --index-url https://download.pytorch.org/whl/cpu"),
             file("git", "torch"),
             file("libcublas-12-4", "torch"),

@@ -19,6 +19,9 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         });
         let Some((base, cuda)) = base.and_then(|b| Some((b.clone(), b.cuda?))) else { continue };
         let Some((of, harm)) = differs(&package, cuda) else { continue };
+        // Beside a base without a compiler, a compiler of another minor is the only one: often torch's.
+        let only = package.known.cuda_major == Some(cuda.major) && base.compiler != Some(true);
+        let severity = if only { Severity::Note } else { Severity::Warning };
         // One word for a command: what is installed together was meant together.
         if said.replace(package.command.span) == Some(package.command.span) {
             continue;
@@ -30,9 +33,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             Some(_) => format!("install the package of CUDA {cuda}, or take a base of CUDA {of}"),
             None => format!("install the build for CUDA {}, or take a base of CUDA {of}", cuda.major),
         };
-        out.push(
-            package.found(Severity::Warning, message).label(format!("CUDA {of}")).help(help).because(base.because),
-        );
+        out.push(package.found(severity, message).label(format!("CUDA {of}")).help(help).because(base.because));
     }
 }
 
@@ -58,6 +59,7 @@ fn differs(package: &Package<'_>, base: CudaVersion) -> Option<(String, &'static
 #[cfg(test)]
 mod tests {
     use crate::lint::dockerfile::lab::{blamed, lint};
+    use crate::model::Severity;
 
     const RULE: &str = "apt-cuda-vs-base";
 
@@ -73,6 +75,9 @@ mod tests {
         assert_eq!(blamed(RULE, &file(BASE, "libcublas-dev-12-1 cuda-nvcc-12-1"), &[]), ["libcublas-dev-12-1"]);
         assert_eq!(blamed(RULE, &file(BASE, "libcudnn9-cuda-13"), &[]), ["libcudnn9-cuda-13"]);
         assert_eq!(blamed(RULE, &file(BASE, "libcudnn8=8.9.2.26-1+cuda11.8"), &[]).len(), 1);
+        assert_eq!(lint(RULE, &file(BASE, "cuda-nvcc-12-1"), &[])[0].severity, Severity::Note);
+        let devel = file("nvidia/cuda:12.4.1-devel-ubuntu22.04", "cuda-nvcc-12-1");
+        assert_eq!(lint(RULE, &devel, &[])[0].severity, Severity::Warning);
         let found = lint(RULE, &file(BASE, "cuda-nvcc-11-8"), &[]);
         assert!(found[0].message.contains("nvidia/cuda:12.4.1-runtime-ubuntu22.04 has CUDA 12.4"));
     }

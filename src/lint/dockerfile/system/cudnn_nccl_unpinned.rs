@@ -1,13 +1,17 @@
 //! Packages that name neither their version nor their CUDA, and take the newest of both.
 
 use crate::catalog::system_packages::SystemKind;
+use crate::lint::dockerfile::ask::Package;
 use crate::lint::dockerfile::{Found, Lint};
 use crate::model::Severity;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let packages = lint.packages();
     let mut said = None;
-    for package in packages.iter().filter(|p| p.known.floats && p.known.kind == SystemKind::CudaLibrary) {
+    // `rpm -i libnvinfer*.rpm` installs files that were fetched.
+    let named = |p: &&Package<'_>| !p.asked.name.contains(['*', '/']) && !p.asked.name.ends_with(".rpm");
+    let floats = packages.iter().filter(|p| p.known.floats && p.known.kind == SystemKind::CudaLibrary);
+    for package in floats.filter(named) {
         // Only where the base says which CUDA is meant.
         let Some(base) = lint.base(package.stage).filter(|b| b.sure && b.cuda.is_some()) else { continue };
         let Some(cuda) = base.cuda else { continue };

@@ -11,8 +11,8 @@ use crate::model::Severity;
 const HARMLESS: &[&str] = &["rm", "sed", "grep", "awk", "perl", "find", "mv"];
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let rows: Vec<&OldSource> =
-        lint.catalog.system_packages().old_sources().iter().filter(|s| s.kind == OldKind::Repository).collect();
+    let of_it = |s: &&OldSource| s.kind == OldKind::Repository && s.text.contains("machine-learning");
+    let rows: Vec<&OldSource> = lint.catalog.system_packages().old_sources().iter().filter(of_it).collect();
     let mut last = None;
     for (_, command) in lint.build_commands() {
         if command.program().is_none_or(|p| HARMLESS.contains(&p)) {
@@ -38,7 +38,7 @@ fn said(lint: &Lint<'_>, command: &Command, arg: &Arg, row: &OldSource) -> Found
     let key = text.ends_with(".pub") && !text.contains("deb ");
     let (severity, what) = match key {
         true => (Severity::Note, "the key is that of NVIDIA's machine-learning repository"),
-        false => (Severity::Warning, "NVIDIA's machine-learning repository is added"),
+        false => (Severity::Warning, "something is taken from NVIDIA's machine-learning repository"),
     };
     let severity = if command.when == When::Build && !command.guessed { severity } else { lower(severity) };
     let message = format!(

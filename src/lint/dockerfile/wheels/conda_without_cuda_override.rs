@@ -1,6 +1,7 @@
 //! conda asked for a package with CPU and CUDA builds, where it sees no GPU.
 
 use crate::dockerfile::commands::{Asked, CondaInstall};
+use crate::dockerfile::syntax::{Body, Keyword};
 use crate::dockerfile::value::Value;
 use crate::lint::dockerfile::{Found, Lint};
 
@@ -10,16 +11,15 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         if !lint.built(command.instruction) || command.guessed || decided(lint, install) {
             continue;
         }
-        let Some((stage, _)) = lint.stage_of(command.instruction) else { continue };
         if lint.seen(command, "CONDA_OVERRIDE_CUDA").is_some_and(|(v, _)| v != Value::Known(String::new())) {
             continue;
         }
-        let Some(why) = for_gpus(lint, stage) else { continue };
         let variant = install.packages.iter().find_map(|(name, spec, asked)| {
             let build = lint.catalog.libraries().cpu_builds().iter().find(|b| b.is_dist(name))?;
             (!spec.as_deref().is_some_and(says_build)).then_some((name, asked, build))
         });
-        let Some((name, asked, build)) = variant else { continue };
+        let Some((name, asked, build)) = variant.filter(|_| out.len() < MOST) else { continue };
+        let Some(why) = for_gpus(lint) else { return };
         let (span, place) = match asked {
             Asked::Here(span) => (*span, String::new()),
             Asked::File { file, line } => (command.span, format!(" ({file}, line {line})")),
@@ -40,11 +40,17 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     }
 }
 
+/// Findings of one file.
+const MOST: usize = 64;
+
 /// Whether the command itself says which build it wants.
 fn decided(lint: &Lint<'_>, install: &CondaInstall) -> bool {
     let uses = lint.catalog.uses();
     let by_package = install.packages.iter().any(|(name, ..)| uses.conda_package_decides(name));
-    let by_channel = install.channels.iter().any(|c| uses.conda_channel_decides(c));
+    // Only conda-forge is known to build both, with `__cuda` as the judge; of other channels nothing is.
+    let forge = |c: &String| c.trim_end_matches('/').ends_with("conda-forge");
+    let by_channel =
+        !install.channels.iter().any(forge) || install.channels.iter().any(|c| uses.conda_channel_decides(c));
     by_package || by_channel || install.files.iter().any(|(_, read)| !read)
 }
 
@@ -55,17 +61,32 @@ fn says_build(specification: &str) -> bool {
 }
 
 /// Why the image is taken to be for GPUs.
-fn for_gpus(lint: &Lint<'_>, stage: usize) -> Option<String> {
+fn for_gpus(lint: &Lint<'_>) -> Option<String> {
     let last = lint.reading.last?;
-    let base = |at: usize| lint.base(at).and_then(|b| b.cuda).map(|cuda| format!("on CUDA {cuda}"));
-    if let Some(why) = base(last).or_else(|| base(stage)) {
-        return Some(why);
+    if let Some(cuda) = lint.base(last).and_then(|b| b.cuda) {
+        return Some(format!("on CUDA {cuda}"));
     }
-    let env = lint.image_env();
-    let set = env.iter().find(|s| {
-        matches!(s.name, "NVIDIA_VISIBLE_DEVICES" | "NVIDIA_DRIVER_CAPABILITIES" | "NVIDIA_REQUIRE_CUDA")
+    let gpu = |name: &str| name.starts_with("NVIDIA_") || name == "CUDA_VERSION";
+    let env = lint.sets(false).into_iter().find(|s| gpu(s.name) && lint.in_image(s.instruction));
+    if let Some(set) = env {
+        return Some(format!("that sets {}", set.name));
+    }
+    let labels = lint
+        .reading
+        .document
+        .instructions
+        .iter()
+        .enumerate()
+        .filter(|(at, i)| i.keyword == Keyword::Label && lint.in_image(*at));
+    let mut keys = labels.filter_map(|(_, i)| match &i.body {
+        Body::Pairs(pairs) => pairs.iter().find(|p| {
+            let key = p.key.text.to_ascii_lowercase();
+            let no = p.value.as_ref().is_some_and(|v| matches!(v.text.trim_matches('"'), "false" | "no" | "0"));
+            (key.contains("gpu") || key.contains("cuda")) && !no
+        }),
+        _ => None,
     });
-    set.map(|s| format!("that sets {}", s.name))
+    keys.next().map(|pair| format!("with the label {}", pair.key.text))
 }
 
 #[cfg(test)]
@@ -83,14 +104,15 @@ mod tests {
     fn conda_sees_no_gpu() {
         assert_eq!(blamed(RULE, &file("conda install -y -c conda-forge pytorch numpy"), &[]), ["pytorch"]);
         assert_eq!(blamed(RULE, &file("mamba create -n x -c conda-forge 'pytorch=2.5.1'"), &[]).len(), 1);
-        let env = "dependencies:\n  - pytorch\n";
+        let env = "channels:\n  - conda-forge\ndependencies:\n  - pytorch\n";
         let found = lint_with(RULE, &file("conda env create -f env.yml"), &[], &[("env.yml", env)]);
         assert_eq!(found.len(), 1);
-        assert!(found[0].message.contains("env.yml, line 2"), "{}", found[0].message);
+        assert!(found[0].message.contains("env.yml, line 4"), "{}", found[0].message);
         for quiet in [
             "CONDA_OVERRIDE_CUDA=12.4 conda install -y -c conda-forge pytorch",
             "export CONDA_OVERRIDE_CUDA=12.4 && conda install -y -c conda-forge pytorch",
             "conda install -y -c pytorch pytorch",
+            "conda install -y -c soumith pytorch",
             "conda install -y -c conda-forge pytorch pytorch-cuda=12.1",
             "conda install -y -c conda-forge pytorch cuda-version=12.4",
             "conda install -y -c conda-forge 'pytorch=2.5.1=cuda126*'",
@@ -102,6 +124,8 @@ mod tests {
         }
         let env = format!("FROM {BASE}\nENV CONDA_OVERRIDE_CUDA=12.4\nRUN conda install -c conda-forge pytorch\n");
         assert!(blamed(RULE, &env, &[]).is_empty());
+        let label = "FROM condaforge/miniforge3\nLABEL gpu=true\nRUN conda install -c conda-forge pytorch\n";
+        assert_eq!(blamed(RULE, label, &[]), ["pytorch"]);
         // An image without any GPU.
         assert!(blamed(RULE, "FROM ubuntu\nRUN conda install -c conda-forge pytorch\n", &[]).is_empty());
     }

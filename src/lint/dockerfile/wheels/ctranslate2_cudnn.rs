@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use pep440_rs::{Operator, Version, VersionSpecifiers};
 
-use super::packages::{Package, brought_by_pip, installed, system_cudnn};
+use super::packages::{MOST_TOLD, Package, brought_by_pip, installed, system_cudnn};
 use crate::lint::dockerfile::{Found, Lint};
 
 /// Newer than any release: it is in the row that has no end.
@@ -21,8 +21,9 @@ struct Taken {
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let packages = installed(lint);
-    for package in &packages {
-        let Some(taken) = taken(lint, &packages, package) else { continue };
+    let own = packages.iter().any(|p| p.requirement.name == "ctranslate2");
+    let candidates = packages.iter().filter_map(|p| Some((p, taken(lint, own, p)?)));
+    for (package, taken) in candidates.take(MOST_TOLD) {
         let Some(known) = lint.catalog.wheels().package_cuda("ctranslate2", &taken.version) else { continue };
         let (Some(wants), Some(cuda)) = (known.cudnn_major, known.cuda_major) else { continue };
         if brought_by_pip(lint, &packages, package, "cudnn", cuda) {
@@ -44,6 +45,10 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             "{name} opens cuDNN {wants}, and the image has cuDNN {has}: \"Unable to load any of {{libcudnn_ops…}}\" and \
              an abort when a model is loaded"
         );
+        // A project that is installed in two steps is one.
+        if out.iter().any(|f| f.message == message) {
+            continue;
+        }
         let sure = known.sure && base.sure && taken.pinned;
         let found = if sure { Found::error(package.span, message) } else { Found::warning(package.span, message) };
         out.push(
@@ -59,7 +64,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     }
 }
 
-fn taken(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>) -> Option<Taken> {
+fn taken(lint: &Lint<'_>, own: bool, package: &Package<'_>) -> Option<Taken> {
     let requirement = package.requirement;
     let wheels = lint.catalog.wheels();
     let newest = |through| Taken { version: NEWEST.to_owned(), through, pinned: false };
@@ -69,7 +74,6 @@ fn taken(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>) -> Op
             None => requirement.specifiers.is_empty().then(|| newest(false)),
         };
     }
-    let own = packages.iter().any(|p| p.requirement.name == "ctranslate2");
     if own || !wheels.ever_wants(&requirement.name, "ctranslate2") {
         return None;
     }

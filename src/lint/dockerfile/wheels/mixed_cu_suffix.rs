@@ -1,14 +1,14 @@
 //! One library's packages for two CUDA majors in one environment.
 
-use super::packages::{Package, base_major, brought_by_pip, installed, together};
+use super::packages::{MOST_TOLD, Package, base_major, brought_by_pip, installed, together};
 use super::torch;
 use crate::lint::dockerfile::{Found, Lint};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let packages = installed(lint);
     let mut seen: Vec<(&Package<'_>, String, u16)> = Vec::new();
-    for package in &packages {
-        let Some((family, major)) = family(lint, package) else { continue };
+    let candidates = packages.iter().filter_map(|p| Some((p, family(lint, p)?)));
+    for (package, (family, major)) in candidates.take(MOST_TOLD) {
         let first = seen.iter().find(|(p, f, m)| *f == family && *m != major && together(lint, p, package));
         if let Some((first, _, other)) = first {
             let message = format!(

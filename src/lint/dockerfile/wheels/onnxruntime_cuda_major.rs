@@ -1,11 +1,11 @@
 //! onnxruntime-gpu built for another CUDA major than the base's libraries.
 
-use super::packages::{base_major, brought_by_pip, installed};
+use super::packages::{MOST_TOLD, base_major, brought_by_pip, installed};
 use crate::lint::dockerfile::{Found, Lint};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let packages = installed(lint);
-    for package in packages.iter().filter(|p| p.requirement.name == "onnxruntime-gpu") {
+    for package in packages.iter().filter(|p| p.requirement.name == "onnxruntime-gpu").take(MOST_TOLD) {
         let Some(known) = package.known(lint).filter(|k| !k.brings) else { continue };
         let Some(major) = known.cuda_major else { continue };
         let Some((base, name, because)) = base_major(lint, package.stage).filter(|(base, ..)| *base != major)

@@ -1,5 +1,7 @@
 //! Python packages of an image that are built for one CUDA, and whether what they need is there.
 
+use std::collections::BTreeMap;
+
 use super::toolkit;
 use super::torch::{self, environment};
 use crate::catalog::bases::{BaseFamily, Flavour};
@@ -35,16 +37,22 @@ impl Package<'_> {
     }
 }
 
+/// Requirements that are looked at; lock files hold some hundreds.
+const MOST: usize = 4096;
+
+/// Packages that a rule speaks of.
+pub const MOST_TOLD: usize = 64;
+
 pub fn installed<'a>(lint: &'a Lint<'_>) -> Vec<Package<'a>> {
+    let shipped = lint.python_stages();
     let mut out = Vec::new();
     for install in &lint.asks.pip {
         let Some(command) = lint.reading.commands.get(install.command).filter(|c| surely(c.when) && !c.guessed)
         else {
             continue;
         };
-        let Some((stage, _)) = lint.stage_of(command.instruction).filter(|(s, _)| lint.ships_python(*s)) else {
-            continue;
-        };
+        let stage = lint.stage_of(command.instruction).map(|(s, _)| s);
+        let Some(stage) = stage.filter(|s| shipped.contains(s) && out.len() < MOST) else { continue };
         let dry = command.args().iter().any(|a| a.text.value.known() == Some("--dry-run"));
         let urls = install.index.iter().chain(&install.extra_indexes).chain(&install.find_links);
         let index = urls.filter_map(|s| s.text.value.known()).next();
@@ -56,25 +64,34 @@ pub fn installed<'a>(lint: &'a Lint<'_>) -> Vec<Package<'a>> {
             out.push(Package { requirement, command, stage, span, index });
         }
     }
+    out.truncate(MOST);
+    let removals = removals(lint);
     // What a later command removes or pins anew does not count.
-    let replaced = |at: usize, package: &Package<'_>| {
-        out.get(at + 1..).unwrap_or_default().iter().any(|later| {
-            later.requirement.name == package.requirement.name
-                && later.requirement.pinned().is_some_and(|v| package.requirement.pinned() != Some(v))
-                && environment(later.command) == environment(package.command)
-        }) || uninstalled(lint, package)
-    };
-    let keep: Vec<bool> = out.iter().enumerate().map(|(at, p)| !replaced(at, p)).collect();
+    let mut last: BTreeMap<(&str, &str), Option<&str>> = BTreeMap::new();
+    let mut keep = vec![true; out.len()];
+    for (package, keep) in out.iter().zip(&mut keep).rev() {
+        let key = (package.requirement.name.as_str(), environment(package.command));
+        let pin = package.requirement.pinned();
+        let anew = last.get(&key).is_some_and(|later| later.is_some() && *later != pin);
+        let removed = removals.get(key.0).is_some_and(|span| *span > package.command.span);
+        *keep = !anew && !removed;
+        if pin.is_some() || !last.contains_key(&key) {
+            last.insert(key, pin);
+        }
+    }
     out.into_iter().zip(keep).filter_map(|(p, keep)| keep.then_some(p)).collect()
 }
 
-fn uninstalled(lint: &Lint<'_>, package: &Package<'_>) -> bool {
-    lint.build_commands().any(|(_, c)| {
-        let mut words = c.args().iter().filter_map(|a| a.text.value.known());
-        c.span > package.command.span
-            && words.clone().any(|w| w == "uninstall")
-            && words.any(|w| w == package.requirement.name)
-    })
+/// Packages that are uninstalled, with the last place where they are.
+fn removals<'a>(lint: &'a Lint<'_>) -> BTreeMap<&'a str, Span> {
+    let mut out = BTreeMap::new();
+    for (_, command) in lint.build_commands() {
+        let mut words = command.args().iter().filter_map(|a| a.text.value.known());
+        if words.any(|w| w == "uninstall") {
+            out.extend(words.map(|w| (w, command.span)));
+        }
+    }
+    out
 }
 
 /// Whether two packages come into one environment.
@@ -92,24 +109,27 @@ pub fn base_major(lint: &Lint<'_>, stage: usize) -> Option<(u16, String, String)
 }
 
 /// Whether pip brings a library that a package wants: an extra named cuda, `nvidia-cublas-cu12`, torch, which has all of
-/// its own CUDA.
+/// its own CUDA (of the `major` that is wanted, where one is).
 pub fn brought_by_pip(
     lint: &Lint<'_>,
     packages: &[Package<'_>],
     package: &Package<'_>,
     library: &str,
-    major: u16,
+    major: impl Into<Option<u16>>,
 ) -> bool {
+    let major = major.into();
     let extra = package.requirement.extras.iter().any(|e| e.starts_with("cuda") || e == "cudnn" || e == "ctk");
     let same = |p: &&Package<'_>| together(lint, package, p);
-    let wheel = packages.iter().filter(same).any(|p| {
+    let wheel = packages.iter().any(|p| {
         let name = &p.requirement.name;
-        name.starts_with("nvidia-") && name.contains(library) || lint.catalog.wheels().ever_wants(name, "torch")
+        let brings = name.starts_with("nvidia-") && name.contains(library)
+            || lint.catalog.wheels().ever_wants(name, "torch");
+        brings && same(&p)
     });
     let torch = torch::all(lint).iter().any(|t| {
         let here = lint.chain(package.stage).contains(&t.stage) || lint.chain(t.stage).contains(&package.stage);
         let same = environment(t.command) == environment(package.command);
-        here && same && t.cuda(lint).is_none_or(|c| c.major == major)
+        here && same && t.cuda(lint).is_none_or(|c| major.is_none_or(|m| c.major == m))
     });
     // What a base has in Python is not known but for its torch.
     let base = match lint.base(package.stage) {

@@ -65,6 +65,13 @@ impl Torch<'_> {
         dev || matches!(self.from, From::Index { moving: true, .. })
     }
 
+    /// Whether the index has the version, as far as rows say.
+    pub fn exists(&self, lint: &Lint<'_>) -> bool {
+        let (Some(version), From::Index { name, .. }) = (&self.version, &self.from) else { return true };
+        let known = lint.catalog.wheels().torch_indexes(version);
+        known.is_empty() || known.iter().any(|(index, _)| index == name)
+    }
+
     /// Runs perhaps, or not at all.
     pub fn maybe(&self) -> bool {
         self.command.when != When::Build || self.command.guessed
@@ -115,19 +122,23 @@ fn default_index(lint: &Lint<'_>, version: &str) -> Option<String> {
     exact.or_else(|| rows.iter().find(|r| minor(&r.torch) == minor(version))).map(|r| r.index.clone())
 }
 
+/// Installs of torch that are looked at; a file has a few.
+const MOST: usize = 64;
+
 /// All of them, in the order of the file.
 pub fn all<'a>(lint: &'a Lint<'_>) -> Vec<Torch<'a>> {
-    lint.asks.pip.iter().filter_map(|install| of(lint, install)).collect()
+    lint.asks.pip.iter().filter_map(|install| of(lint, install)).take(MOST).collect()
 }
 
 /// Those that are in the image in the end: not replaced, not removed, not there before.
 pub fn kept<'a>(lint: &'a Lint<'_>) -> Vec<Torch<'a>> {
     let all = all(lint);
+    let shipped = lint.python_stages();
     let stays = |(at, torch): (usize, &Torch<'_>)| {
         let later = all.get(at + 1..).unwrap_or_default().iter();
         let replaced = later.filter(|o| follows(lint, torch, o)).any(|o| !is_there(lint, o, &all) && !o.maybe());
         let settled = torch.install.tool != PythonTool::Project && synced(lint, torch);
-        lint.ships_python(torch.stage)
+        shipped.contains(&torch.stage)
             && !replaced
             && !settled
             && !is_there(lint, torch, &all)

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use pep440_rs::{Version, VersionSpecifiers};
 
 use super::torch::{self, From, Torch};
+use crate::catalog::wheels::index_cuda;
 use crate::dockerfile::commands::{Asked, surely};
 use crate::lint::dockerfile::{Found, Lint};
 
@@ -13,7 +14,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     for torch in &torches {
         // Only one that was chosen by its CUDA can lose it.
         let (From::Index { name, .. }, Some(version)) = (&torch.from, &torch.version) else { continue };
-        if torch.is_moving() || torch.maybe() {
+        if torch.is_moving() || torch.maybe() || index_cuda(name).is_none() {
             continue;
         }
         out.extend(replaced(lint, torch, name, version));

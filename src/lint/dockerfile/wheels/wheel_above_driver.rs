@@ -1,5 +1,7 @@
 //! A wheel built for a CUDA that a target's driver does not run.
 
+use std::collections::BTreeSet;
+
 use super::targets::{names, runs, with_drivers};
 use super::torch::{self, From};
 use crate::catalog::bases::BaseFamily;
@@ -26,7 +28,7 @@ struct Wheel {
 }
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let mut seen = Vec::new();
+    let mut seen = BTreeSet::new();
     for wheel in torches(lint).into_iter().chain(others(lint)) {
         // One for each environment and major: companions of torch say nothing new.
         if seen.contains(&(wheel.stage, wheel.cuda.major)) {
@@ -39,7 +41,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         let (helped, left): (Vec<&Target>, Vec<&Target>) = bad.into_iter().partition(|t| serves(lint, &wheel, t));
         for (targets, by_compat) in [(left, false), (helped, true)] {
             if let Some(found) = judge(lint, &wheel, &targets, by_compat) {
-                seen.push((wheel.stage, wheel.cuda.major));
+                seen.insert((wheel.stage, wheel.cuda.major));
                 out.push(found);
             }
         }
@@ -78,9 +80,10 @@ fn torches(lint: &Lint<'_>) -> Vec<Wheel> {
 /// Packages that say their CUDA in their name, and others that the tables know.
 fn others(lint: &Lint<'_>) -> Vec<Wheel> {
     let mut out = Vec::new();
+    let shipped = lint.python_stages();
     for install in &lint.asks.pip {
         let Some(command) = lint.reading.commands.get(install.command) else { continue };
-        let Some((stage, _)) = lint.stage_of(command.instruction).filter(|(s, _)| lint.ships_python(*s)) else {
+        let Some((stage, _)) = lint.stage_of(command.instruction).filter(|(s, _)| shipped.contains(s)) else {
             continue;
         };
         for requirement in &install.requirements {

@@ -1,12 +1,19 @@
 //! An extension of torch compiled by a toolkit of another CUDA major than torch's own.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::toolkit;
 use super::torch::{self, Torch};
 use crate::catalog::extensions::Extension;
 use crate::lint::dockerfile::builds::{Build, By};
 use crate::lint::dockerfile::{Found, Lint};
 
+/// Stages with builds of torch's extensions; a file has a few.
+const MOST_STAGES: usize = 64;
+
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
+    let mut told = BTreeSet::new();
+    let mut bases = BTreeMap::new();
     let torches = torch::all(lint);
     for build in lint.builds() {
         let Some(sure) = by_torch(lint, &build) else { continue };
@@ -17,11 +24,18 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         };
         // The last one before it counts.
         let Some(torch) = torches.iter().rfind(before) else { continue };
-        let Some((base, toolkit)) = toolkit::of_base(lint, build.stage).filter(|(b, _)| b.compiler == Some(true))
-        else {
-            continue;
-        };
+        // What a stage's toolkit is takes a look at all of the file.
+        if bases.len() >= MOST_STAGES && !bases.contains_key(&build.stage) {
+            return;
+        }
+        let base = bases.entry(build.stage).or_insert_with(|| toolkit::of_base(lint, build.stage));
+        let Some((base, toolkit)) = base.as_ref().filter(|(b, _)| b.compiler == Some(true)) else { continue };
         let Some(cuda) = torch.cuda(lint).filter(|c| c.major != toolkit.major) else { continue };
+        // One for each torch; and a version that its index never had is another trouble.
+        if told.contains(&torch.command.span) || !torch.exists(lint) {
+            continue;
+        }
+        told.insert(torch.command.span);
         let message = format!(
             "{} is compiled by the base's CUDA {toolkit} for {}, which is built for CUDA {cuda}: torch stops with \"The \
              detected CUDA version ({toolkit}) mismatches the version that was used to compile PyTorch ({cuda})\"",
