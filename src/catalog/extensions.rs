@@ -142,8 +142,9 @@ impl Extensions {
             forks: HashMap::new(),
         };
         for (at, row) in rows.iter().enumerate() {
-            if row.pip.iter().any(|p| p.contains('*')) {
-                all.patterns.push((at, Globs::new(FILE, &row.project, &row.pip, false)?));
+            let starred: Vec<String> = row.pip.iter().filter(|p| p.contains('*')).cloned().collect();
+            if !starred.is_empty() {
+                all.patterns.push((at, Globs::new(FILE, &row.project, &starred, false)?));
             }
             // The first row of a name has it.
             let telling =
