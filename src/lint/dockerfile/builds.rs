@@ -207,8 +207,9 @@ impl<'l> Lint<'l> {
             let Some(mut build) = self.build(source.command, by) else { continue };
             build.source = Some(source);
             // `python path/setup.py` builds what stands beside the script.
-            let script = build.command.words.iter().filter_map(|w| w.text.value.known()?.strip_suffix("/setup.py"));
-            let beside = script.last().filter(|_| by == By::Setuptools);
+            let mut scripts =
+                build.command.words.iter().filter_map(|w| w.text.value.known()?.strip_suffix("/setup.py"));
+            let beside = scripts.next_back().filter(|_| by == By::Setuptools);
             let dir = match (beside, build.command.dir.known()) {
                 (Some(path), _) if path.starts_with('/') => Value::Known(path.to_owned()),
                 (Some(path), Some(dir)) => Value::Known(joined(dir, path)),

@@ -12,7 +12,7 @@ use super::lists::{self, Archs, NO_IMAGE, Use};
 use super::toolkit::{self, InForce};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     let mut told: Vec<Judged<'_, '_>> = Vec::new();
     for (_, settings) in archs.by_place() {
         let judged = settings.into_iter().filter_map(|s| Judged::of(lint, &archs, s));

@@ -8,7 +8,7 @@ use crate::lint::dockerfile::{Found, Lint};
 use super::lists::{self, Archs, Use};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     for (place, settings) in archs.by_place() {
         let asks = settings.into_iter().filter(|s| is_native(s) && !has_device(lint, s.instruction));
         // Builds that see it and read it under another name count too: the value is meant for them.

@@ -13,7 +13,7 @@ use super::lists::{self, Archs};
 use super::toolkit;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     let mut told: Vec<Span> = Vec::new();
     for lost in lost(lint, &archs) {
         if !told.contains(&lost.span) {

@@ -10,7 +10,7 @@ use crate::model::{Feature, SmArch, Target};
 use super::lists::{self, Archs, Use};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     for (place, settings) in archs.by_place() {
         let found = settings.into_iter().find_map(|s| told(lint, &archs, s, place));
         out.extend(found);

@@ -11,7 +11,7 @@ use crate::lint::dockerfile::{Found, Lint};
 use super::lists::{self, Archs, Use};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     for (place, settings) in archs.by_place() {
         let found = settings.into_iter().filter_map(|s| told(lint, &archs, s, place));
         out.extend(found.max_by_key(|f| f.severity));

@@ -11,7 +11,7 @@ use super::lists::{self, Archs};
 use super::toolkit::{self, InForce};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     for (place, settings) in archs.by_place() {
         let found = settings.into_iter().flat_map(|setting| {
             let builds = archs.readers(setting);

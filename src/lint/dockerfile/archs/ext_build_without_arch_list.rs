@@ -138,7 +138,7 @@ fn of_cmake<'a>(lint: &Lint<'a>, archs: &Archs<'a>, build: &Build<'a>) -> Option
     // Something else in the stage may be what the list is for.
     let others = archs.settings.iter().filter(|s| s.place.span == unread || s.span == unread);
     let read_elsewhere = others.clone().any(ArchSetting::is_read);
-    if refused || build.speaks_of("torch") || !(asked || !read_elsewhere) {
+    if refused || build.speaks_of("torch") || (read_elsewhere && !asked) {
         return None;
     }
     let general = |v: &&ArchVariable| v.general && v.grammar == Grammar::Cmake;

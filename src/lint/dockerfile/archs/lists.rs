@@ -43,8 +43,16 @@ pub enum Use {
 impl<'a> Archs<'a> {
     pub fn of(lint: &Lint<'a>) -> Self {
         let builds = lint.builds();
+        if !lint.catalog.arch_variables().mentioned(&lint.reading.document.text) {
+            return Self { builds, settings: Vec::new() };
+        }
         let settings = lint.arch_settings(&builds);
         Self { builds, settings }
+    }
+
+    /// The same for rules of settings; none where the file names no architecture variable.
+    pub fn set(lint: &Lint<'a>) -> Option<Self> {
+        lint.catalog.arch_variables().mentioned(&lint.reading.document.text).then(|| Self::of(lint))
     }
 
     /// Settings whose values are written at one and the same place, by place.

@@ -13,7 +13,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     if !lint.targets.is_empty() {
         return;
     }
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     for (place, settings) in archs.by_place() {
         out.extend(settings.into_iter().find_map(|s| told(lint, &archs, s, place)));
     }
