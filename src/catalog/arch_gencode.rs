@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
-use super::arch_grammar::{entry, keyword, numbered, without_dot};
+use super::arch_grammar::{entry, keyword, numbered};
 use super::arch_lists::{ArchEntry, ArchList, ArchProblem, ArchVariable};
+use super::arch_text::number;
 use crate::model::SmArch;
 
 /// Options that take an architecture; behind them stands `=` or a blank.
@@ -109,7 +110,7 @@ fn pair(text: &str, range: Range<usize>, list: &mut ArchList) {
     };
     if numbered(arch).is_none() || !arch.starts_with("compute_") {
         let at = start + "arch=".len();
-        let right = numbered(arch).map(|a| format!("compute_{}", without_dot(a)));
+        let right = numbered(arch).map(|a| format!("compute_{}", number(&a)));
         let what = "`arch=` takes a virtual architecture, `compute_80`".to_owned();
         list.problems.push(ArchProblem { range: at..at + arch.len(), what, replacement: right });
     }
@@ -168,7 +169,7 @@ fn alone(variable: &ArchVariable, text: &str, range: Range<usize>, list: &mut Ar
 
 /// The value with one `-gencode` more for each architecture.
 pub(super) fn add(variable: &ArchVariable, value: &str, archs: &[SmArch]) -> Option<String> {
-    let one = |a: &SmArch| format!("arch=compute_{0},code=sm_{0}", without_dot(*a));
+    let one = |a: &SmArch| format!("arch=compute_{0},code=sm_{0}", number(a));
     let joined =
         |before: &str, by: &str| archs.iter().map(|a| format!("{before}{}", one(a))).collect::<Vec<_>>().join(by);
     let kept = value.trim_end();

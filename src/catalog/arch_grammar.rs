@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::arch_gencode as gencode;
 use super::arch_lists::{ArchEntry, ArchList, ArchProblem, ArchVariable, Grammar, Keyword};
+use super::arch_text::number;
 use crate::model::{Capability, SmArch};
 
 pub(super) fn entry(range: Range<usize>) -> ArchEntry {
@@ -119,6 +120,9 @@ fn member(variable: &ArchVariable, text: &str, range: Range<usize>, list: &mut A
     if let Err((what, replacement)) = problem {
         list.problems.push(ArchProblem { range, what, replacement });
     }
+    if variable.ptx {
+        one.ptx.clone_from(&one.sass);
+    }
     list.push(one);
 }
 
@@ -156,11 +160,6 @@ pub(super) fn numbered(text: &str) -> Option<SmArch> {
 /// As PyTorch writes it: "8.9", "9.0a".
 pub(super) fn with_dot(arch: SmArch) -> String {
     format!("{}.{}{}", arch.number / 10, arch.number % 10, arch.suffix())
-}
-
-/// As CMake writes it: "89", "90a".
-pub(super) fn without_dot(arch: SmArch) -> String {
-    format!("{}{}", arch.number, arch.suffix())
 }
 
 fn torch(variable: &ArchVariable, text: &str, one: &mut ArchEntry) -> Refused {
@@ -219,7 +218,7 @@ fn cmake(text: &str, one: &mut ArchEntry) -> Refused {
     if right {
         return Ok(());
     }
-    let right = format!("{}{}", without_dot(arch), text.get(bare.len()..).unwrap_or_default());
+    let right = format!("{}{}", number(&arch), text.get(bare.len()..).unwrap_or_default());
     Err((format!("CMake writes this `{right}`"), Some(right)))
 }
 
@@ -252,7 +251,7 @@ fn plain(text: &str, dot: bool, one: &mut ArchEntry) -> Refused {
     if digits && with.is_some() == dot {
         return Ok(());
     }
-    let right = if dot { with_dot(arch) } else { without_dot(arch) };
+    let right = if dot { with_dot(arch) } else { number(&arch) };
     Err((format!("this variable writes it `{right}`"), Some(right)))
 }
 
@@ -292,14 +291,14 @@ pub(super) fn add_archs(variable: &ArchVariable, value: &str, archs: &[SmArch]) 
         |one: &dyn Fn(SmArch) -> String, by: &str| archs.iter().map(|a| one(*a)).collect::<Vec<_>>().join(by);
     let tail = match variable.grammar {
         Grammar::Free | Grammar::Gfx => return None,
-        Grammar::One => return (list.entries.is_empty() && archs.len() == 1).then(|| joined(&without_dot, "")),
+        Grammar::One => return (list.entries.is_empty() && archs.len() == 1).then(|| joined(&|a| number(&a), "")),
         Grammar::Gencode => return gencode::add(variable, value, archs),
         Grammar::Torch | Grammar::Dotted | Grammar::DottedPtx => joined(&with_dot, &list.separator),
-        Grammar::Numbers => joined(&without_dot, &list.separator),
+        Grammar::Numbers => joined(&|a| number(&a), &list.separator),
         // Members that are all `-real` stay so; a bare number would add PTX.
         Grammar::Cmake => {
             let bare = list.entries.iter().any(|e| !e.sass.is_empty() && !e.ptx.is_empty());
-            let one = |a: SmArch| without_dot(a) + if bare { "" } else { "-real" };
+            let one = |a: SmArch| number(&a) + if bare { "" } else { "-real" };
             joined(&one, &list.separator)
         }
         Grammar::Bazel => {

@@ -78,6 +78,9 @@ pub struct ArchVariable {
     /// Options that come on top of those that the build has itself: what they leave out may be there all the same.
     #[serde(default)]
     pub adds: bool,
+    /// PTX of each member, or of the newest, is kept too; the grammar alone would not say so.
+    #[serde(default)]
+    pub ptx: bool,
     #[serde(default)]
     pub note: Option<String>,
     #[serde(skip, default = "no_names")]

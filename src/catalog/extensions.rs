@@ -53,6 +53,10 @@ pub struct Extension {
     /// "owner/name" on GitHub, lower case; the first is the project's own.
     #[serde(default)]
     pub repositories: Vec<String>,
+    /// Names of repositories that are this project whoever owns them. Without any, forks count where the project's own
+    /// name is one that nothing else has.
+    #[serde(default)]
+    names: Vec<String>,
     pub prebuilt: Prebuilt,
     /// How `prebuilt` is known: "registry", "source", "memory".
     prebuilt_by: String,
@@ -66,6 +70,9 @@ pub struct Extension {
     #[serde(default)]
     pub clamps: bool,
     pub unset: Unset,
+    /// Options with which a build without any list takes one of the project's own: "GGML_NATIVE=OFF".
+    #[serde(default)]
+    pub own_list_when: Vec<String>,
     /// Variables that make it build device code where no GPU is seen: "FORCE_CUDA=1".
     #[serde(default)]
     pub force: Vec<String>,
@@ -143,10 +150,16 @@ impl Extensions {
         let full = format!("{owner}/{name}");
         let own = self.rows.iter().find(|e| e.repositories.contains(&full));
         own.or_else(|| {
-            let same = |r: &String| r.split_once('/').is_some_and(|(_, n)| n == name && n.len() > 4);
-            self.rows.iter().find(|e| e.repositories.iter().any(same))
+            let same = |r: &String| r.split_once('/').is_some_and(|(_, n)| n == name && is_telling(n));
+            let forked = |e: &&Extension| e.names.contains(&name) || e.repositories.iter().any(same);
+            self.rows.iter().find(forked)
         })
     }
+}
+
+/// Whether a repository's name is hardly that of another project: `flash-attention` is, `mamba` and `vision` are not.
+fn is_telling(name: &str) -> bool {
+    name.len() > 8 || (name.len() > 5 && name.contains(|c: char| !c.is_ascii_alphabetic()))
 }
 
 /// Owner and name, lower case, of the last GitHub or GitLab repository in a URL.
@@ -184,6 +197,8 @@ mod tests {
             assert_eq!(git(url), Some("apex"), "{url}");
         }
         assert_eq!(git("https://github.com/me/flash-attention#subdirectory=csrc"), Some("flash-attn"));
+        assert_eq!(git("https://github.com/somebody/apex.git"), Some("apex"));
+        assert_eq!(git("https://github.com/mamba-org/mamba"), None, "the installer");
         for none in ["", "https://example.org/NVIDIA/apex", "https://github.com/NVIDIA", "github.com/"] {
             assert_eq!(git(none), None, "{none}");
         }

@@ -4,7 +4,7 @@
 use serde::Deserialize;
 
 use super::{CatalogError, Tables, Trust};
-use crate::model::{DriverVersion, GpuClass, Runtime};
+use crate::model::{CudaVersion, DriverVersion, GpuClass, Runtime};
 
 const FILE: &str = "forward_compat.toml";
 
@@ -72,11 +72,22 @@ struct RawPackage {
     trust: Trust,
 }
 
+/// What `NVIDIA_REQUIRE_CUDA` of NVIDIA's images of one CUDA lets through beside its own driver, `[[require]]`.
+#[derive(Debug, Deserialize)]
+struct Require {
+    cuda: CudaVersion,
+    branches: Vec<u32>,
+    brands: Vec<String>,
+    #[serde(flatten)]
+    trust: Trust,
+}
+
 /// All rows.
 #[derive(Debug)]
 pub struct Forward {
     packages: Vec<Package>,
     classes: Vec<Class>,
+    requires: Vec<Require>,
 }
 
 impl Forward {
@@ -90,7 +101,19 @@ impl Forward {
             Package { name: raw.name, branch: raw.driver_branch, hosts, trust: raw.trust }
         };
         let packages = tables.rows::<RawPackage>(FILE, "package")?.into_iter().map(package).collect();
-        Ok(Self { packages, classes: tables.rows(FILE, "class")? })
+        Ok(Self { packages, classes: tables.rows(FILE, "class")?, requires: tables.rows(FILE, "require")? })
+    }
+
+    /// `NVIDIA_REQUIRE_CUDA` of the x86_64 images of `nvidia/cuda`, with its row; `None`: not known for that CUDA.
+    pub fn requirement(&self, cuda: CudaVersion) -> Option<(String, String)> {
+        let row = self.requires.iter().find(|r| r.cuda == cuda)?;
+        let mut text = format!("cuda>={cuda}");
+        for branch in &row.branches {
+            for brand in &row.brands {
+                text.push_str(&format!(" brand={brand},driver>={branch},driver<{}", branch + 1));
+            }
+        }
+        Some((text, row.trust.because(FILE, &format!("NVIDIA_REQUIRE_CUDA of {cuda}"))))
     }
 
     pub fn packages(&self) -> &[Package] {
@@ -174,6 +197,16 @@ mod tests {
             }
         }
         assert!(compared > 50, "{compared}");
+    }
+
+    #[test]
+    fn what_images_ask_of_the_driver() {
+        let forward = Catalog::embedded().forward();
+        let text = |cuda: &str| forward.requirement(cuda.parse().unwrap()).map(|(text, _)| text);
+        assert!(text("12.4").unwrap().starts_with("cuda>=12.4 brand=tesla,driver>=470,driver<471 brand="));
+        assert!(text("12.4").unwrap().contains(" brand=geforce,driver>=535,driver<536"));
+        assert!(!text("12.5").unwrap().contains("geforce"));
+        assert_eq!(text("13.5"), None);
     }
 
     #[test]

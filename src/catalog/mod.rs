@@ -4,6 +4,7 @@
 mod arch_gencode;
 mod arch_grammar;
 pub mod arch_lists;
+pub mod arch_text;
 pub mod bases;
 mod build_laws;
 pub mod compat;

@@ -252,3 +252,82 @@ impl Wheels {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Catalog;
+
+    #[test]
+    fn what_wheels_want() {
+        let wheels = Catalog::embedded().wheels();
+        let of = |name: &str, version: &str| {
+            let found = wheels.package_cuda(name, version)?;
+            let cuda = found.cuda.map(|c| c.to_string()).or(found.cuda_major.map(|m| m.to_string()));
+            Some((cuda.unwrap_or_default(), found.cudnn_major))
+        };
+        for (name, version, want) in [
+            ("onnxruntime-gpu", "1.17.1", Some(("11.8", Some(8)))),
+            ("onnxruntime_gpu", "1.18.0", Some(("11.8", Some(8)))),
+            ("onnxruntime-gpu", "1.19.0", Some(("12", Some(9)))),
+            ("onnxruntime-gpu", "1.26.0", Some(("12", Some(9)))),
+            ("onnxruntime-gpu", "1.27.0", Some(("13", Some(9)))),
+            ("onnxruntime-gpu", "", None),
+            ("onnxruntime", "1.19.0", None),
+            ("ctranslate2", "3.24.0", Some(("11", Some(8)))),
+            ("ctranslate2", "4.4.0", Some(("12", Some(8)))),
+            ("ctranslate2", "4.5.0", Some(("12", Some(9)))),
+            ("tensorflow", "2.11.1", Some(("11.2", Some(8)))),
+            ("tensorflow", "2.18.0", Some(("12.5", Some(9)))),
+            ("cupy-cuda12x", "", Some(("12", None))),
+            ("cupy-cuda112", "10.0", Some(("11.2", None))),
+            ("nvidia-cudnn-cu12", "9.1.0.70", Some(("12", Some(9)))),
+            ("nvidia-cudnn-cu11", "8.5.0.96", Some(("11", Some(8)))),
+            ("nvidia_cublas_cu12", "12.1.3.1", Some(("12", None))),
+            ("spconv-cu118", "2.3.6", Some(("11.8", None))),
+            ("faiss-gpu-cu12", "", Some(("12", None))),
+            ("nvidia-ml-py", "12.0", None),
+            ("requests", "2.0", None),
+            ("onnxruntime-gpu", "not a version", None),
+        ] {
+            let want = want.map(|(cuda, cudnn)| (cuda.to_owned(), cudnn));
+            assert_eq!(of(name, version), want, "{name} {version}");
+        }
+        let azure =
+            "https://aiinfra.pkgs.visualstudio.com/PublicPackages/_packaging/onnxruntime-cuda-12/pypi/simple/";
+        let twelve = wheels.package_cuda_from("onnxruntime-gpu", "1.17.1", Some(azure)).unwrap();
+        assert_eq!((twelve.cuda_major, twelve.cudnn_major), (Some(12), Some(8)));
+        assert!(wheels.package_cuda("ctranslate2", "4.5.0").unwrap().sure);
+    }
+
+    #[test]
+    fn versions_that_go_together() {
+        let wheels = Catalog::embedded().wheels();
+        let torch = |package: &str, version: &str| wheels.torch_of(package, version).map(|t| t.version);
+        assert_eq!(torch("torchvision", "0.20.1+cu124").as_deref(), Some("2.5.1"));
+        assert_eq!(torch("torchvision", "0.15.2").as_deref(), Some("2.0.1"));
+        assert_eq!(torch("torchaudio", "2.0.2").as_deref(), Some("2.0.1"));
+        assert_eq!(torch("torchvision", "0.29.2"), None, "takes any torch from 2.14 on");
+        assert_eq!(torch("torchvision", "9.9"), None);
+        let wants = |p: &str, v: &str, of: &str| wheels.wants(p, v, of).map(|w| w.specifier);
+        assert_eq!(wants("faster_whisper", "1.0.3", "ctranslate2").as_deref(), Some(">=4.0,<5"));
+        assert_eq!(wants("whisperx", "3.4.2", "ctranslate2").as_deref(), Some("<4.5.0"));
+        assert_eq!(wants("whisperx", "3.8.6", "torch").as_deref(), Some("~=2.8.0"));
+        assert_eq!(wants("whisperx", "", "torch"), None);
+    }
+
+    #[test]
+    fn newest_torch() {
+        let wheels = Catalog::embedded().wheels();
+        let newest = |s: &str| wheels.newest_torch(s).map(|k| k.version);
+        assert_eq!(newest("").as_deref(), Some("2.15.0"));
+        assert_eq!(newest("<2.6,>=2.1").as_deref(), Some("2.5.1"));
+        assert_eq!(newest("==2.1.*").as_deref(), Some("2.1.2"));
+        assert_eq!(newest("~=2.4.0").as_deref(), Some("2.4.1"));
+        assert_eq!(newest(">99"), None);
+        assert_eq!(newest("nonsense"), None);
+        let on = |index: &str, s: &str| wheels.newest_torch_on(index, s).map(|k| k.version);
+        assert_eq!(on("cu121", "").as_deref(), Some("2.5.1"));
+        assert_eq!(on("cu124", "<2.6").as_deref(), Some("2.5.1"));
+        assert_eq!(on("cu122", ""), None);
+    }
+}

@@ -389,6 +389,52 @@ mod tests {
     }
 
     #[test]
+    fn lint_takes_what_a_build_takes() {
+        let Command::Lint(lint) = parse(&["lint"]).unwrap().command else { panic!("not lint") };
+        assert_eq!(lint.paths, [PathBuf::from(".")]);
+        let args = parse(&[
+            "lint",
+            "a",
+            "-",
+            "-t",
+            "h100",
+            "--rule",
+            "x",
+            "--rule",
+            "y=off",
+            "--build-arg",
+            "A=b",
+            "--build-arg",
+            "C",
+            "--build-target",
+            "s",
+            "--platform",
+            "linux/arm64",
+            "--compose",
+            "c",
+            "--bake",
+            "d",
+            "--context",
+            "e",
+            "--fail-on",
+            "note",
+            "--fix",
+            "--no-ignore",
+            "-j",
+            "2",
+            "-f",
+            "text",
+            "-o",
+            "sarif=f",
+        ]);
+        let Command::Lint(lint) = args.unwrap().command else { panic!("not lint") };
+        assert_eq!((lint.rules[0].level, lint.rules[1].level), (RuleLevel::On, RuleLevel::Off));
+        assert_eq!((lint.format, lint.outputs[0].format), (Format::Table, Format::Sarif));
+        assert!(parse(&["lint", "--fix", "--diff"]).unwrap_err().to_string().contains("cannot be used"));
+        assert!(parse(&["rules", "--format", "sarif"]).unwrap_err().to_string().contains("table and json"));
+    }
+
+    #[test]
     fn usage_errors_name_what_is_wrong() {
         let error = |args: &[&str]| parse(args).unwrap_err().to_string();
         assert!(error(&["scan"]).contains("IMAGE"));

@@ -2,6 +2,7 @@
 
 use super::args::ExplainArgs;
 use super::error::CliError;
+use super::lists;
 use super::output::Screen;
 use crate::lint::RULES;
 
@@ -14,6 +15,21 @@ pub fn run(args: &ExplainArgs, screen: &Screen) -> Result<u8, CliError> {
     };
     let mut page = rule.page.trim_end().to_owned();
     page.push('\n');
+    if let (_, Some(needs)) = lists::judged(rule) {
+        let needs = match needs {
+            "driver" => "targets with a driver (--target GPU@DRIVER, or a fleet file)",
+            "target" => "targets (--target GPU, or a fleet file)",
+            _ => "the image that the Dockerfile made (imagelint scan IMAGE --dockerfile FILE)",
+        };
+        page.push_str(&format!("\nIt needs {needs}.\n"));
+    }
+    if !rule.on {
+        let text = format!(
+            "\nIt is off unless asked for: --rule {}, or a level under [rules] of imagelint.toml.\n",
+            rule.id
+        );
+        page.push_str(&text);
+    }
     screen.print(page.as_bytes())?;
     Ok(0)
 }

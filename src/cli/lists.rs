@@ -8,7 +8,8 @@ use super::error::CliError;
 use super::output::Screen;
 use super::scan::render;
 use crate::catalog::Catalog;
-use crate::lint::RULES;
+use crate::lint::dockerfile::Needs;
+use crate::lint::{RULES, Rule};
 use crate::model::{Capability, CudaVersion, GpuClass, Platform, PtxIsa, Severity, SmArch};
 use crate::report::Format;
 use crate::report::text::clean;
@@ -18,14 +19,37 @@ pub fn rules(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
     struct Row {
         id: &'static str,
         severity: Severity,
+        /// What is looked at.
+        judges: &'static str,
+        /// What that takes besides: a target, a driver, the image.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        needs: Option<&'static str>,
+        /// Whether it speaks without being asked for.
+        on: bool,
         summary: &'static str,
     }
-    let mut rows: Vec<Row> =
-        RULES.iter().map(|r| Row { id: r.id, severity: r.severity, summary: r.summary }).collect();
+    let row = |r: &Rule| {
+        let (judges, needs) = judged(r);
+        Row { id: r.id, severity: r.severity, judges, needs, on: r.on, summary: r.summary }
+    };
+    let mut rows: Vec<Row> = RULES.iter().map(row).collect();
     rows.sort_by_key(|r| r.id);
-    show(args, screen, &["RULE", "SEVERITY", "WHAT IT SAYS"], &rows, |r| {
-        vec![r.id.to_owned(), r.severity.to_string(), r.summary.to_owned()]
+    show(args, screen, &["RULE", "SEVERITY", "JUDGES", "WHAT IT SAYS"], &rows, |r| {
+        let off = if r.on { "" } else { ", off" };
+        let needs = r.needs.map_or(String::new(), |n| format!(", {n}"));
+        vec![r.id.to_owned(), format!("{}{off}", r.severity), format!("{}{needs}", r.judges), r.summary.to_owned()]
     })
+}
+
+/// What a rule looks at, and what it cannot do without besides.
+pub fn judged(rule: &Rule) -> (&'static str, Option<&'static str>) {
+    match rule.needs {
+        None => ("image", None),
+        Some(Needs::File) => ("dockerfile", None),
+        Some(Needs::Target) => ("dockerfile", Some("target")),
+        Some(Needs::Driver) => ("dockerfile", Some("driver")),
+        Some(Needs::Image) => ("dockerfile", Some("image")),
+    }
 }
 
 pub fn gpus(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {

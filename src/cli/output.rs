@@ -111,6 +111,7 @@ pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
 
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     // The file that a symbolic link leads to is replaced, not the link.
+    let mut mode = None;
     let path = match fs::metadata(path) {
         Ok(meta) if !meta.is_file() => {
             return match OpenOptions::new().write(true).open(path)?.write_all(bytes) {
@@ -118,7 +119,10 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
                 other => other,
             };
         }
-        Ok(_) => fs::canonicalize(path)?,
+        Ok(meta) => {
+            mode = Some(meta.permissions());
+            fs::canonicalize(path)?
+        }
         Err(_) => path.to_owned(),
     };
     let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
@@ -128,6 +132,8 @@ fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside: PathBuf = path.with_file_name(beside);
     let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
     let written = file.write_all(bytes).and_then(|()| file.flush());
+    // Who may read or run the file stays as it was.
+    let written = written.and_then(|()| mode.map_or(Ok(()), |mode| file.set_permissions(mode)));
     drop(file);
     let done = written.and_then(|()| fs::rename(&beside, &path));
     if done.is_err() {
@@ -148,6 +154,17 @@ mod tests {
         write_file(&path, b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_keeps_its_mode() {
+        use std::os::unix::fs::PermissionsExt;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
+        write_file(&path, b"new").unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
     }
 
     #[test]

@@ -1,11 +1,13 @@
 //! `imagelint scan`, and the judging that `plan` shares.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use super::UNANSWERED;
 use super::args::{FailOn, ImageArgs, ScanArgs};
 use super::error::CliError;
 use super::fleet;
+use super::lint::Beside;
 use super::output::{Screen, write_file};
 use super::progress::Bars;
 use super::saved;
@@ -16,22 +18,35 @@ use crate::image::ImageError;
 use crate::image::sources::OpenOptions;
 use crate::lint::{self, JudgeOptions};
 use crate::model::Evidence;
-use crate::report::{self, Report};
+use crate::report::{self, Format, Report, sarif};
 use crate::scan::{self, ScanOptions, Scanned, Silent};
 
 pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     let mut first = true;
-    judge(&args.image, screen, |report, status, several| {
+    let mut runs = Vec::new();
+    let status = judge(&args.image, screen, |report, status, several| {
         let style = screen.style(Some(status));
         let mut out = Vec::new();
-        if several {
+        if args.format == Format::Sarif {
+            // One log, however many images.
+            runs.push(sarif::of_image(report, Some(status), several));
+            return Ok(());
+        } else if several {
             render(report::write_next(report, first, args.format, &style, &mut out))?;
         } else {
             render(report::write(report, args.format, &style, &mut out))?;
         }
         first = false;
         screen.print(&out)
-    })
+    })?;
+    if args.format == Format::Sarif && !runs.is_empty() {
+        screen.print(&log(runs)?)?;
+    }
+    Ok(status)
+}
+
+fn log(runs: Vec<sarif::Run>) -> Result<Vec<u8>, CliError> {
+    sarif::log(runs).map_err(|source| CliError::Write { place: "the report".into(), source })
 }
 
 /// Scans (or loads) and judges each image, hands each report to `show` as soon as it is there, and writes the files
@@ -44,7 +59,11 @@ pub fn judge(
 ) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
     let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
-    let options = JudgeOptions { allow_gaps: args.allow_gaps, today: Date::today() };
+    let options =
+        JudgeOptions { allow_gaps: args.allow_gaps, today: Date::today(), config: args.dockerfile.is_none() };
+    let platform = args.platform.as_ref().map(ToString::to_string);
+    let beside = |path: &PathBuf| Beside::read(path, platform, &fleet, catalog);
+    let beside = args.dockerfile.as_ref().map(beside).transpose()?;
     let mut worst = 0;
     let mut reports: Vec<(Report, u8)> = Vec::new();
     let mut kept: Vec<Evidence> = Vec::new();
@@ -64,6 +83,9 @@ pub fn judge(
             }
         };
         let mut report = lint::judge(&evidence, &fleet, catalog, &options);
+        if let Some(beside) = &beside {
+            beside.join(&mut report, &evidence);
+        }
         if args.stats {
             report.stats.seconds = Some(started.elapsed().as_secs_f64());
         }
@@ -84,6 +106,11 @@ pub fn judge(
     }
     for output in &args.outputs {
         let mut out = Vec::new();
+        if output.format == Format::Sarif {
+            let run = |(report, status): &(Report, u8)| sarif::of_image(report, Some(*status), several);
+            write_file(&output.file, &log(reports.iter().map(run).collect())?)?;
+            continue;
+        }
         for (place, (report, status)) in reports.iter().enumerate() {
             let style = screen.file_style(Some(*status));
             if several {

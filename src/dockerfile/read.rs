@@ -84,11 +84,11 @@ impl<'a> Reader<'a> {
     /// The builder's own ARGs, unless it was told others.
     fn predefine(&mut self, variables: &mut Variables) {
         let last = self.document.instructions.iter().rev().find_map(|i| match &i.body {
-            Body::From { alias, .. } => Some(alias.as_ref().map(|a| a.text.as_str())),
+            Body::From { alias, .. } => Some(alias.as_ref().map(|a| a.text.to_lowercase())),
             _ => None,
         });
-        let target = self.inputs.target.as_deref().or(last.flatten()).unwrap_or_default();
-        for (name, value) in predefined(self.inputs.platform.as_deref(), target) {
+        let target = self.inputs.target.clone().or(last.flatten()).unwrap_or_default();
+        for (name, value) in predefined(self.inputs.platform.as_deref(), &target) {
             let given = self.given.get(name);
             let value = given.map_or(value, |v| (*v).clone());
             variables.predefine(name, value, given.is_some(), &mut self.bounds);
@@ -245,6 +245,7 @@ impl<'a> Reader<'a> {
             when,
             document: self.document,
             heredocs: &instruction.heredocs,
+            budget: &self.bounds.shell,
         });
         self.notes.commands.extend(parsed.commands);
         self.notes.unparsed.extend(parsed.unparsed);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::expand::{Expander, Work};
+use super::expand::{Expander, Piece, Work};
 use super::shell::{Command, ShellKind};
 use super::span::Span;
 use super::syntax::{Document, Instruction, Word};
@@ -112,9 +112,18 @@ impl Reading {
 
     /// What a word of an instruction comes to.
     pub fn expand(&self, instruction: usize, word: &Word) -> Text {
-        let Some(scope) = self.scopes.get(instruction) else { return Text::default() };
+        self.expander(instruction, &Work::default()).map(|e| e.word(word)).unwrap_or_default()
+    }
+
+    /// What is known of a word of an instruction, where it is not known as a whole:
+    /// `/usr/lib/stubs:$LD_LIBRARY_PATH`.
+    pub fn partly(&self, instruction: usize, word: &Word) -> Vec<Piece> {
+        self.expander(instruction, &Work::default()).map(|e| e.partly(word)).unwrap_or_default()
+    }
+
+    fn expander<'a>(&'a self, instruction: usize, work: &'a Work) -> Option<Expander<'a>> {
+        let scope = self.scopes.get(instruction)?;
         let closed = self.closed.get(instruction) == Some(&true);
-        let work = Work::default();
-        Expander { scope, closed, escape: self.document.escape, work: &work }.word(word)
+        Some(Expander { scope, closed, escape: self.document.escape, work })
     }
 }

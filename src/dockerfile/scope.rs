@@ -23,6 +23,8 @@ const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/s
 #[derive(Debug, Default)]
 pub struct Bounds {
     pub work: Work,
+    /// Of the commands.
+    pub shell: super::shell::Budget,
     copied: usize,
 }
 
@@ -56,14 +58,17 @@ impl Variables {
         for (name, value) in env {
             variables.set(&name, base(Value::Known(value)), bounds);
         }
-        variables
+        variables.charged(bounds)
     }
 
     /// Those that are in force whichever of several images it is.
     pub fn join(several: &[Self], bounds: &mut Bounds) -> Self {
         let Some((first, rest)) = several.split_first() else { return Self::new(false) };
         let mut joined = Self::new(several.iter().all(|v| v.closed));
-        joined.lost = several.iter().any(|v| v.lost);
+        if bounds.copied > MOST_COPIED || several.iter().any(|v| v.lost) {
+            joined.lose();
+            return joined;
+        }
         for (name, variable) in first.now.iter() {
             let mut variable = variable.clone();
             for other in rest {
@@ -82,7 +87,16 @@ impl Variables {
                 joined.set(name, variable, bounds);
             }
         }
-        joined
+        joined.charged(bounds)
+    }
+
+    /// A new map counts as a copied one.
+    fn charged(mut self, bounds: &mut Bounds) -> Self {
+        bounds.copied += self.held;
+        if bounds.copied > MOST_COPIED {
+            self.lose();
+        }
+        self
     }
 
     pub fn snapshot(&self) -> Arc<Scope> {
@@ -300,4 +314,45 @@ pub fn is_posix(shell: &[Word]) -> bool {
     let name = program.text.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
     let name = name.strip_suffix(".exe").unwrap_or(&name);
     !(matches!(name, "powershell" | "pwsh" | "cmd" | "perl" | "ruby" | "node") || name.starts_with("python"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dockerfile::span::Span;
+
+    #[test]
+    fn shells_that_read_what_sh_reads() {
+        let posix = |words: &[&str]| {
+            let word = |text: &&str| Word { text: (*text).to_owned(), span: Span::default(), literal: true };
+            is_posix(&words.iter().map(word).collect::<Vec<_>>())
+        };
+        assert!(posix(&["/bin/bash", "-o", "pipefail", "-c"]));
+        assert!(posix(&["conda", "run", "-n", "env", "/bin/bash", "-c"]));
+        assert!(posix(&[]));
+        assert!(!posix(&["powershell", "-Command"]));
+        assert!(!posix(&["C:\\Windows\\System32\\CMD.EXE", "/S", "/C"]));
+        assert!(!posix(&["/usr/bin/python3", "-c"]));
+    }
+
+    #[test]
+    fn a_set_is_joined_with_what_is_missing() {
+        let mut bounds = Bounds::default();
+        let image = |value: &str| vec![("A".to_owned(), value.to_owned()), ("PATH".to_owned(), "/".to_owned())];
+        let one = Variables::image(image("1"), &mut bounds);
+        let two = Variables::image(image("2"), &mut bounds);
+        let none = Variables::image(Vec::new(), &mut bounds);
+        let both = Variables::join(&[one.clone(), two], &mut bounds);
+        assert_eq!(both.snapshot()["A"].value, Value::OneOf(vec!["1".into(), "2".into()]));
+        assert!(both.closed());
+        let unsure = Variables::join(&[none, one], &mut bounds);
+        assert_eq!(unsure.snapshot()["A"].value, Value::Unknown);
+        assert!(!unsure.closed());
+    }
+
+    #[test]
+    fn only_proxies_are_proxies() {
+        assert!(is_proxy("HTTPS_PROXY") && is_proxy("no_proxy"));
+        assert!(!is_proxy("PROXY"));
+    }
 }

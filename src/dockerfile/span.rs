@@ -42,8 +42,10 @@ pub struct LineColumn {
 
 impl LineIndex {
     pub fn new(text: &str) -> Self {
-        let starts =
-            std::iter::once(0).chain(memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1)).collect();
+        let ends = || memchr::memchr_iter(b'\n', text.as_bytes());
+        let mut starts = Vec::with_capacity(ends().count() + 1);
+        starts.push(0);
+        starts.extend(ends().map(|at| at + 1));
         Self { starts }
     }
 

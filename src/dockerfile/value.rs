@@ -109,3 +109,28 @@ pub struct Variable {
 
 /// The variables in force at an instruction, by name.
 pub type Scope = BTreeMap<String, Variable>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_are_sorted_and_bounded() {
+        let set = |texts: &[&str]| Value::one_of(texts.iter().map(|t| (*t).to_owned()).collect());
+        assert_eq!(set(&[]), Value::Unknown);
+        assert_eq!(set(&["a", "a"]), Value::Known("a".into()));
+        assert_eq!(set(&["b", "a", "b"]), Value::OneOf(vec!["a".into(), "b".into()]));
+        let many = |n: usize| Value::one_of((0..n).map(|i| i.to_string()).collect());
+        assert_eq!(many(MOST_VALUES).all().count(), MOST_VALUES);
+        assert_eq!(many(MOST_VALUES + 1), Value::Unknown);
+    }
+
+    #[test]
+    fn one_or_the_other() {
+        let known = |text: &str| Value::Known(text.to_owned());
+        assert_eq!(known("a").or(&known("a")), known("a"));
+        assert_eq!(known("b").or(&known("a")).all().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(known("a").or(&Value::Unknown), Value::Unknown);
+        assert_eq!(Value::Unknown.all().count(), 0);
+    }
+}

@@ -42,6 +42,8 @@ pub struct JudgeOptions {
     pub allow_gaps: bool,
     /// The day that waivers are held against.
     pub today: Date,
+    /// No Dockerfile is at hand: rules of Dockerfiles that the image's config can answer are held against that.
+    pub config: bool,
 }
 
 /// When findings make the run fail.
@@ -68,7 +70,12 @@ pub fn judge(evidence: &[Evidence], fleet: &Fleet, catalog: &Catalog, options: &
         fleet.targets.iter().filter_map(|t| case::judge(t, &images, catalog, options.allow_gaps)).collect();
     forward::tell_who_needs_it(&mut cases, catalog);
     let plan = crate::plan::plan(&cases, catalog);
-    let findings = findings::all(&cases, &images, fleet, &plan, options.allow_gaps);
+    let mut findings = findings::all(&cases, &images, fleet, &plan, options.allow_gaps);
+    if options.config {
+        let levels = dockerfile::levels(fleet);
+        let of_config = |e| dockerfile::config::findings(e, &fleet.targets, catalog, &levels);
+        findings.extend(evidence.iter().flat_map(of_config));
+    }
     // Rules of Dockerfiles have no say here.
     let of_images = |w: &Waiver| rules::find(&w.rule).is_none_or(|r| r.needs.is_none());
     let (findings, waived) = waive::apply(findings, fleet, options.today, &of_images);

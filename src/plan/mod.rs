@@ -1,7 +1,6 @@
 //! The rebuild plan, first cut: for each component that misses a target, the wheel or the list of architectures
 //! that would serve the fleet.
 
-mod archs;
 mod emit;
 
 pub use emit::{Emit, emit};
@@ -9,6 +8,7 @@ pub use emit::{Emit, emit};
 use std::collections::BTreeSet;
 
 use crate::catalog::Catalog;
+use crate::catalog::arch_text as archs;
 use crate::catalog::compat::{Block, sass_serves};
 use crate::catalog::knobs::Knob;
 use crate::catalog::verdict::Cause;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::Report;
+use super::lint::LintReport;
 
 /// One indented object.
 pub fn write_pretty(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -18,9 +19,18 @@ pub fn write_line(report: &Report, out: &mut dyn Write) -> io::Result<()> {
 
 /// The JSON schema of a report, as kept in `rules/report.schema.json`.
 pub fn schema() -> String {
+    schema_of::<Report>()
+}
+
+/// The JSON schema of a report of Dockerfiles, as kept in `rules/lint.schema.json`.
+pub fn lint_schema() -> String {
+    schema_of::<LintReport>()
+}
+
+fn schema_of<T: schemars::JsonSchema>() -> String {
     // Of what is written: fields that may be left out are not required.
     let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
-    let schema = settings.into_generator().into_root_schema_for::<Report>();
+    let schema = settings.into_generator().into_root_schema_for::<T>();
     // Serialising a schema cannot fail: it is a tree of plain JSON values.
     let mut text = serde_json::to_string_pretty(&schema).unwrap_or_default();
     text.push('\n');
@@ -32,8 +42,6 @@ mod tests {
     use super::*;
     use crate::report::sample;
 
-    const KEPT: &str = "rules/report.schema.json";
-
     fn pretty(report: &Report) -> String {
         let mut out = Vec::new();
         write_pretty(report, &mut out).unwrap();
@@ -41,13 +49,44 @@ mod tests {
     }
 
     #[test]
-    fn the_kept_schema_is_fresh() {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(KEPT);
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::write(&path, schema()).unwrap();
+    fn the_kept_schemas_are_fresh() {
+        for (kept, schema) in [("rules/report.schema.json", schema()), ("rules/lint.schema.json", lint_schema())] {
+            let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(kept);
+            if std::env::var_os("UPDATE_GOLDEN").is_some() {
+                std::fs::write(&path, &schema).unwrap();
+            }
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(text == schema, "{kept} is stale; UPDATE_GOLDEN=1 cargo test --lib report writes it anew");
         }
-        let kept = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(kept == schema(), "{KEPT} is stale; UPDATE_GOLDEN=1 cargo test --lib report writes it anew");
+    }
+
+    #[test]
+    fn reports_of_dockerfiles_match_their_schema_and_the_contract() {
+        let validator = jsonschema::validator_for(&serde_json::from_str(&lint_schema()).unwrap()).unwrap();
+        let value = serde_json::to_value(sample::lint()).unwrap();
+        let errors: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{errors:?}");
+        let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["findings", "gaps", "schema", "tool", "waived"]);
+        for pointer in [
+            "/findings/1/dockerfile/file",
+            "/findings/1/dockerfile/line",
+            "/findings/1/dockerfile/column",
+            "/findings/1/dockerfile/end_line",
+            "/findings/1/related/0/line",
+            "/findings/1/related/0/message",
+            "/findings/1/fix/edits/0/text",
+            "/waived/0/accepted/reason",
+            "/gaps/0/path",
+            "/gaps/0/offset",
+            "/gaps/0/why",
+        ] {
+            assert!(value.pointer(pointer).is_some(), "{pointer} is missing");
+        }
+        let bare = value.pointer("/findings/4").unwrap().as_object().unwrap();
+        for absent in ["dockerfile", "label", "related", "fix", "accepted", "fingerprint"] {
+            assert!(!bare.contains_key(absent), "{absent}");
+        }
     }
 
     #[test]

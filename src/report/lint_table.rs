@@ -1,5 +1,8 @@
 //! What a person reads of linted Dockerfiles: each finding with its lines, and a line that sums up.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Style;

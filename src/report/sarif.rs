@@ -1,14 +1,18 @@
 //! SARIF 2.1.0, as code scanning reads it.
 
 mod model;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
 use self::model::{
     ArtifactChange, ArtifactLocation, Automation, Configuration, Content, Driver, Fix, Invocation, Location, Log,
     LogicalLocation, Message, Notification, PhysicalLocation, Properties, Region, Replacement, Result, Rule,
-    RuleProperties, Run, Suppression, Text, Tool,
+    RuleProperties, Suppression, Text, Tool,
 };
+
+pub use self::model::Run;
 use super::lint::LintReport;
 use super::{Report, RuleText};
 use crate::model::{AcceptedBy, Digest, EditReport, FilePlace, Finding, ImagePath, Severity};

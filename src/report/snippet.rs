@@ -1,6 +1,6 @@
 //! A finding with the lines that it is about: carets under the words, what belongs to them, what would mend it.
 
-use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Message, Origin, Renderer, Snippet};
+use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Message, Renderer, Snippet};
 use unicode_width::UnicodeWidthChar;
 
 use super::paint::{Ink, Page, span};
@@ -14,6 +14,8 @@ const PLACES: usize = 3;
 const FACTS: usize = 3;
 /// Lines of an edit that are shown without `-v`.
 const EDIT_LINES: usize = 8;
+/// The least room for a message beside its rule.
+const MESSAGE: usize = 24;
 /// Columns that stand for a tab.
 const TAB: &str = "    ";
 
@@ -26,7 +28,12 @@ pub(super) fn finding(page: &mut Page<'_>, finding: &Finding, source: Option<&So
     };
     let lead = format!("{}[{}]", finding.severity, clean(&finding.rule));
     let message = format!("{}{unsure}{mark}", clean(&finding.message));
-    page.flow(&[span(finding.severity, lead), span(Ink::Plain, ": ")], 2, Ink::Strong, &message);
+    if columns(&lead) + 2 + MESSAGE <= page.width() {
+        page.flow(&[span(finding.severity, lead), span(Ink::Plain, ": ")], 2, Ink::Strong, &message);
+    } else {
+        page.flow(&[], 2, finding.severity.into(), &lead);
+        page.flow(&[span(Ink::Plain, "  ")], 2, Ink::Strong, &message);
+    }
     let Some(place) = &finding.dockerfile else {
         if let Some(help) = &finding.help {
             page.flow(
@@ -38,9 +45,10 @@ pub(super) fn finding(page: &mut Page<'_>, finding: &Finding, source: Option<&So
         }
         return;
     };
-    let last = finding.related.iter().map(|r| r.place.end_line).chain([place.end_line]).max().unwrap_or(1);
-    let gutter = last.to_string().len();
-    let mut group = Group::with_level(level(finding.severity)).element(origin(page, place, gutter));
+    let shown = finding.related.iter().take(PLACES).map(|r| r.place.line);
+    let gutter = shown.chain([place.line]).max().unwrap_or(1).to_string().len();
+    origin(page, place, gutter);
+    let mut group = Group::with_level(level(finding.severity));
     let mut notes = Vec::new();
     if let Some(source) = source {
         group = group.element(lines(finding, place, source, page.width().saturating_sub(gutter + 3), &mut notes));
@@ -51,7 +59,9 @@ pub(super) fn finding(page: &mut Page<'_>, finding: &Finding, source: Option<&So
     }
     let renderer = if page.colour() { Renderer::styled() } else { Renderer::plain() };
     // Lines are cut here, not there: its own cutting knows no widths of labels.
-    page.block(&renderer.term_width(usize::MAX >> 8).render(&[group]));
+    if !group.is_empty() {
+        page.block(&renderer.term_width(usize::MAX >> 8).render(&[group]));
+    }
     if let (Some(fix), Some(source)) = (&finding.fix, source) {
         edit(page, fix, source, gutter);
     }
@@ -66,12 +76,12 @@ fn level(severity: Severity) -> Level<'static> {
 }
 
 /// `path:line:column`; a path that is too long loses its beginning.
-fn origin(page: &Page<'_>, place: &FilePlace, gutter: usize) -> Origin<'static> {
+fn origin(page: &mut Page<'_>, place: &FilePlace, gutter: usize) {
     let path = clean(&place.file);
     let rest = format!(":{}:{}", place.line, place.column);
     let room = page.width().saturating_sub(gutter + 4 + rest.len());
     let path = if columns(&path) <= room { path } else { format!("…{}", tail(&path, room.saturating_sub(1))) };
-    Origin::path(path).line(place.line).char_column(place.column)
+    page.line(&[span(Ink::Dim, format!("{:gutter$}--> ", "")), span(Ink::Plain, format!("{path}{rest}"))]);
 }
 
 /// The end of a text, within so many columns.
@@ -169,7 +179,9 @@ fn details(finding: &Finding, all: bool, with_fix: bool) -> Vec<(&'static str, S
     if let Some(more) = finding.because.len().checked_sub(shown).filter(|n| *n > 0) {
         out.push(("note", format!("{more} more facts (-v tells them)")));
     }
-    out.extend(finding.help.iter().map(|h| ("help", h.clone())));
+    // What the edit's own line will say is not said twice.
+    let said = |help: &&String| with_fix && finding.fix.as_ref().is_some_and(|f| f.what == **help);
+    out.extend(finding.help.iter().filter(|h| !said(h)).map(|h| ("help", h.clone())));
     if let Some(accepted) = &finding.accepted {
         let reason = if accepted.reason.is_empty() { "no reason is given" } else { &accepted.reason };
         out.push(("ignored", format!("line {}: {reason}", accepted.line)));

@@ -17,7 +17,7 @@ impl<'a> Source<'a> {
 
     /// A line without its end; empty where there is none.
     pub fn line(&self, number: usize) -> &'a str {
-        let line = self.text.get(self.start(number)..self.start(number + 1)).unwrap_or_default();
+        let line = self.text.get(self.start(number)..self.start(number.saturating_add(1))).unwrap_or_default();
         line.strip_suffix('\n').map_or(line, |l| l.strip_suffix('\r').unwrap_or(l))
     }
 
@@ -28,7 +28,8 @@ impl<'a> Source<'a> {
 
     /// The offset of a place; a column behind the line's end is its end.
     pub fn offset(&self, line: usize, column: usize) -> usize {
-        let (start, end) = (self.start(line), self.start(line + 1));
+        let start = self.start(line);
+        let end = self.start(line.saturating_add(1)).max(start);
         let text = self.text.get(start..end).unwrap_or_default();
         text.char_indices().nth(column.saturating_sub(1)).map_or(end, |(at, _)| start + at)
     }

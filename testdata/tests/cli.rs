@@ -345,14 +345,15 @@ fn the_other_commands_answer() {
     };
     answers(&["--version"], &["imagelint 0."]);
     answers(&["--help"], &["scan", "plan", "inspect", "Exit status"]);
+    answers(&["lint", "--help"], &["--target", "--fix", "imagelint: ignore[", "stage ignore"]);
     answers(&["scan", "--help"], &["--target", "docker-archive:", "--fail-on"]);
     answers(&["rules"], &["no-device-code-for-target", "wrong-platform"]);
     answers(&["gpus"], &["NVIDIA A100", "sm_120", "Jetson"]);
     answers(&["toolkits"], &["12.8", "sm_"]);
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        answers(&["completions", shell], &["imagelint", "no-cache"]);
+        answers(&["completions", shell], &["imagelint", "no-cache", "no-ignore"]);
     }
-    answers(&["man"], &[".TH imagelint 1", "scan"]);
+    answers(&["man"], &[".TH imagelint 1", "scan", "lint"]);
     let rules: Value = answers(&["rules", "--format", "json"], &[]).json();
     for rule in rules.as_array().unwrap() {
         let id = rule["id"].as_str().unwrap();

@@ -20,7 +20,7 @@ fn scan(image: &str) -> Option<Vec<Evidence>> {
     let catalog = Catalog::embedded();
     let targets = parse_targets(["a100@535", "RTX 5090@575", "Jetson Thor"], catalog).unwrap();
     for allow_gaps in [false, true] {
-        let judge = JudgeOptions { allow_gaps, today: Date::today() };
+        let judge = JudgeOptions { allow_gaps, today: Date::today(), config: true };
         let report = lint::judge(&scanned.evidence, &Fleet::of_targets(targets.clone()), catalog, &judge);
         assert!(lint::exit_code(&report, FailOn::Error, allow_gaps) <= 2);
     }

@@ -39,6 +39,13 @@ impl Context {
     }
 }
 
+impl Context {
+    /// The folders, the likeliest first.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.roots
+    }
+}
+
 impl Files for Context {
     fn read(&self, path: &str) -> Option<Result<Vec<u8>, String>> {
         self.roots.iter().find_map(|root| read_below(root, path))

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::MOST_BYTES;
+use super::builds::{Builds, Kind};
 use super::context::Context;
 use super::discover::Named;
 use crate::catalog::Catalog;
@@ -12,18 +13,51 @@ use crate::cli::args::LintArgs;
 use crate::cli::error::CliError;
 use crate::config::{Date, Fleet};
 use crate::dockerfile::commands::{self, Asks};
-use crate::dockerfile::reading::{Inputs, Reading};
+use crate::dockerfile::parse::parse;
+use crate::dockerfile::reading::{Inputs, Reading, read};
 use crate::dockerfile::value::Value;
 use crate::lint::dockerfile::{self, FileReport, Levels, Lint};
-use crate::model::Finding;
+use crate::model::{Evidence, Finding};
+
+/// What is said of the build besides the Dockerfile.
+#[derive(Debug, Clone, Default)]
+pub struct Build {
+    pub args: Vec<(String, Value)>,
+    pub target: Option<String>,
+    pub platform: Option<String>,
+    pub compose: Option<PathBuf>,
+    pub bake: Option<PathBuf>,
+    pub context: Option<PathBuf>,
+}
+
+impl Build {
+    pub fn new(args: &LintArgs) -> Self {
+        Self {
+            args: args.build_args.iter().filter_map(|arg| build_arg(arg)).collect(),
+            target: args.build_target.clone(),
+            platform: args.platform.as_ref().map(ToString::to_string),
+            compose: args.compose.clone(),
+            bake: args.bake.clone(),
+            context: args.context.clone(),
+        }
+    }
+}
 
 /// What all files of a run are judged by.
 pub struct Engine<'a> {
-    args: &'a LintArgs,
-    fleet: &'a Fleet,
-    levels: &'a Levels,
-    catalog: &'a Catalog,
-    build_args: Vec<(String, Value)>,
+    pub build: Build,
+    pub fleet: &'a Fleet,
+    pub levels: Levels,
+    pub catalog: &'a Catalog,
+    builds: Builds,
+}
+
+/// A file, understood.
+pub struct Understood {
+    pub reading: Reading,
+    pub asks: Asks,
+    /// What was taken from elsewhere.
+    pub notes: Vec<String>,
 }
 
 /// A file with what was found in it.
@@ -36,58 +70,91 @@ pub struct Linted {
 }
 
 impl<'a> Engine<'a> {
-    pub fn new(
-        args: &'a LintArgs,
-        fleet: &'a Fleet,
-        levels: &'a Levels,
-        catalog: &'a Catalog,
-    ) -> Result<Self, CliError> {
-        let build_args = args.build_args.iter().filter_map(|arg| build_arg(arg)).collect();
-        Ok(Self { args, fleet, levels, catalog, build_args })
+    /// An error where a compose or bake file that was named cannot be read.
+    pub fn new(build: Build, fleet: &'a Fleet, levels: Levels, catalog: &'a Catalog) -> Result<Self, CliError> {
+        let builds = Builds::default();
+        for (file, kind) in [(&build.compose, Kind::Compose), (&build.bake, Kind::Bake)] {
+            if let Some(file) = file {
+                builds.named(file, kind, None)?;
+            }
+        }
+        Ok(Self { build, fleet, levels, catalog, builds })
     }
 
+    /// Judges a file by itself.
     pub fn lint(&self, file: &Named) -> Result<Linted, CliError> {
-        let failed = |source| CliError::Read { place: file.name.clone(), source };
-        let mut bytes = Vec::new();
-        let read = match &file.path {
-            Some(path) => File::open(path).and_then(|f| f.take(MOST_BYTES + 1).read_to_end(&mut bytes)),
-            None => io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes),
-        };
-        read.map_err(failed)?;
-        if bytes.len() as u64 > MOST_BYTES {
-            return Err(CliError::TooLarge { place: file.name.clone(), most: MOST_BYTES >> 20 });
-        }
+        let bytes = bytes(file)?;
         Ok(self.judge(file.path.as_deref(), &file.name, bytes))
     }
 
     /// Judges bytes as the file's.
     pub fn judge(&self, path: Option<&Path>, name: &str, bytes: Vec<u8>) -> Linted {
-        let context = match &self.args.context {
-            Some(dir) => Context::of(dir),
-            None => Context::around(path),
-        };
-        let inputs = Inputs {
-            build_args: self.build_args.clone(),
-            target: self.args.build_target.clone(),
-            platform: self.args.platform.as_ref().map(ToString::to_string),
-            base_env: None,
-        };
-        let (reading, asks) = understand(&bytes, &inputs, &context);
+        let understood = self.understand(path, &bytes);
+        let report = self.report(name, &understood, None);
+        Linted { path: path.map(Path::to_owned), bytes, report, notes: understood.notes }
+    }
+
+    pub fn understand(&self, path: Option<&Path>, bytes: &[u8]) -> Understood {
+        let around = Context::around(path);
+        let document = parse(bytes);
+        let mut inputs = Inputs::default();
+        let mut notes = Vec::new();
+        let mut target = None;
+        if let Some(path) = path {
+            let taken = self.builds.around(around.folders(), path, &document);
+            inputs.build_args = taken.args;
+            notes = taken.notes;
+        }
+        for (file, kind) in [(&self.build.compose, Kind::Compose), (&self.build.bake, Kind::Bake)] {
+            let Some(file) = file else { continue };
+            // That it can be read was seen to before any Dockerfile was.
+            let taken = self.builds.named(file, kind, path).unwrap_or_default();
+            inputs.build_args.extend(taken.args);
+            inputs.platform = taken.platform.or(inputs.platform);
+            target = taken.target.or(target);
+            notes.extend(taken.notes);
+        }
+        inputs.build_args.extend(self.build.args.iter().cloned());
+        inputs.platform = self.build.platform.clone().or(inputs.platform);
+        inputs.target = self.build.target.clone().or(target);
+        let env = |base: &str| self.catalog.bases().find(base).map(|b| b.env).unwrap_or_default();
+        inputs.base_env = Some(&env);
+        let reading = read(document, &inputs);
+        let context = self.build.context.as_deref().map_or(around, Context::of);
+        let asks = commands::asks(&reading, &context);
+        Understood { reading, asks, notes }
+    }
+
+    /// What the rules say, beside the image that the file made where that was scanned.
+    pub fn report(&self, name: &str, understood: &Understood, image: Option<&Evidence>) -> FileReport {
         let lint = Lint {
-            reading: &reading,
-            asks: &asks,
+            reading: &understood.reading,
+            asks: &understood.asks,
             targets: &self.fleet.targets,
             catalog: self.catalog,
-            image: None,
+            image,
         };
-        let report = dockerfile::file(name, &lint, self.levels);
-        Linted { path: path.map(Path::to_owned), bytes, report, notes: Vec::new() }
+        dockerfile::file(name, &lint, &self.levels)
     }
 
     /// Findings that neither a comment nor a waiver covers.
     pub fn standing(&self, report: &FileReport) -> Vec<Finding> {
-        dockerfile::join(vec![report.clone()], self.fleet, self.catalog, self.levels, Date::today()).findings
+        dockerfile::join(vec![report.clone()], self.fleet, self.catalog, &self.levels, Date::today()).findings
     }
+}
+
+/// A file's bytes, if they are few enough for a Dockerfile.
+pub fn bytes(file: &Named) -> Result<Vec<u8>, CliError> {
+    let mut bytes = Vec::new();
+    let done = match &file.path {
+        Some(path) => File::open(path).and_then(|f| f.take(MOST_BYTES + 1).read_to_end(&mut bytes)),
+        None => io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes),
+    };
+    done.map_err(|source| CliError::Read { place: file.name.clone(), source })?;
+    if bytes.len() as u64 > MOST_BYTES {
+        return Err(CliError::TooLarge { place: file.name.clone(), most: MOST_BYTES >> 20 });
+    }
+    Ok(bytes)
 }
 
 /// `NAME=VALUE`; `NAME` alone takes the environment's value, and is left out where that has none, as docker does it.
@@ -96,10 +163,4 @@ fn build_arg(text: &str) -> Option<(String, Value)> {
         Some((name, value)) => Some((name.to_owned(), Value::Known(value.to_owned()))),
         None => std::env::var(text).ok().map(|value| (text.to_owned(), Value::Known(value))),
     }
-}
-
-fn understand(bytes: &[u8], inputs: &Inputs<'_>, context: &Context) -> (Reading, Asks) {
-    let reading = crate::dockerfile::reading::read(crate::dockerfile::parse::parse(bytes), inputs);
-    let asks = commands::asks(&reading, context);
-    (reading, asks)
 }

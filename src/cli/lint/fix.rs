@@ -102,3 +102,56 @@ fn quoted(side: &str, name: &str) -> String {
     let tab = if name.contains(char::is_whitespace) { "\t" } else { "" };
     format!("{side}/{name}{tab}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{FixReport, Severity, Verdict};
+
+    fn fix(safe: bool, edits: &[(usize, usize, usize, usize, &str)]) -> Finding {
+        let edit = |&(line, column, end_line, end_column, text): &(usize, usize, usize, usize, &str)| EditReport {
+            line,
+            column,
+            end_line,
+            end_column,
+            text: text.to_owned(),
+        };
+        let fix = FixReport { what: "x".into(), safe, edits: edits.iter().map(edit).collect() };
+        Finding { fix: Some(fix), ..Finding::new("r", Severity::Note, Verdict::Ok, "m") }
+    }
+
+    fn applied(text: &str, findings: &[Finding]) -> (String, usize) {
+        let safe = |f: &Finding| f.fix.as_ref().is_some_and(|f| f.safe);
+        let (bytes, count) = apply(text.as_bytes(), text, findings, safe);
+        (String::from_utf8(bytes).unwrap(), count)
+    }
+
+    #[test]
+    fn of_fixes_that_overlap_the_first_is_taken_whole() {
+        let text = "añ b\r\nc\n";
+        let findings = [
+            fix(true, &[(2, 1, 2, 2, "C"), (1, 2, 1, 3, "n")]),
+            fix(true, &[(1, 1, 1, 3, "X")]),
+            fix(false, &[(1, 4, 1, 5, "Y")]),
+            fix(true, &[(3, 1, 3, 1, "end\n")]),
+            fix(true, &[(3, 1, 3, 1, "other\n")]),
+        ];
+        assert_eq!(applied(text, &findings), ("an b\r\nC\nend\n".to_owned(), 2));
+        assert_eq!(applied("", &[fix(true, &[(9, 9, 1, 1, "x")])]), ("x".to_owned(), 1));
+    }
+
+    #[test]
+    fn patches_are_those_of_diff() {
+        let old = b"1\n2\n3\n4\n5\n6\n7\n8\n9\n10";
+        let new = b"1\n2\n3\n4\n5\nsix\n7\n8\n9\n10\n";
+        let text = String::from_utf8(patch("d/My File", old, new)).unwrap();
+        assert_eq!(
+            text,
+            "--- a/d/My File\t\n+++ b/d/My File\t\n@@ -3,8 +3,8 @@\n 3\n 4\n 5\n-6\n+six\n 7\n 8\n 9\n-10\n\\ No newline at \
+             end of file\n+10\n"
+        );
+        assert!(patch("a", old, old).is_empty());
+        let text = String::from_utf8(patch("a", b"x\n", b"")).unwrap();
+        assert_eq!(text, "--- a/a\n+++ b/a\n@@ -1,1 +0,0 @@\n-x\n");
+    }
+}

@@ -1,14 +1,17 @@
 //! `imagelint lint [PATH]…`.
 
+mod builds;
 mod context;
 mod discover;
 mod engine;
 mod fix;
 
+use std::path::Path;
+
 use rayon::prelude::*;
 
 use self::discover::Named;
-use self::engine::{Engine, Linted};
+use self::engine::{Build, Engine, Linted, Understood};
 use super::UNANSWERED;
 use super::args::{LintArgs, RuleLevel};
 use super::error::CliError;
@@ -19,7 +22,8 @@ use crate::catalog::{Catalog, names};
 use crate::config::{Date, Fleet};
 use crate::lint::dockerfile::{Levels, Loudness};
 use crate::lint::{self, RULES, dockerfile};
-use crate::report::lint::LintReport;
+use crate::model::Evidence;
+use crate::report::Report;
 
 /// Bytes of a Dockerfile that are read.
 const MOST_BYTES: u64 = 16 << 20;
@@ -35,7 +39,7 @@ pub fn run(args: &LintArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.fix && files.iter().any(|f| f.path.is_none()) {
         return Err(CliError::FixOfStandardInput);
     }
-    let engine = Engine::new(args, &fleet, &levels, catalog)?;
+    let engine = Engine::new(Build::new(args), &fleet, levels, catalog)?;
     let all = in_parallel(args.jobs, &files, |file| engine.lint(file));
     let mut linted = Vec::new();
     for result in all {
@@ -60,7 +64,7 @@ pub fn run(args: &LintArgs, screen: &Screen) -> Result<u8, CliError> {
         finish(one, &engine, args, screen, &mut patches)?;
     }
     let reports = linted.into_iter().map(|l| l.report).collect();
-    let mut report = dockerfile::join(reports, &fleet, catalog, &levels, Date::today());
+    let mut report = dockerfile::join(reports, &fleet, catalog, &engine.levels, Date::today());
     report.base = base();
     let status =
         if errors.is_empty() { lint::exit_code_of(&report.findings, args.fail_on.into()) } else { UNANSWERED };
@@ -153,8 +157,34 @@ fn base() -> String {
     way.filter(|way| !way.is_empty()).map_or(String::new(), |way| format!("{way}/"))
 }
 
-/// The findings of a Dockerfile beside those of its image.
-pub fn of_image(path: &std::path::Path, fleet: &Fleet, catalog: &Catalog) -> Result<LintReport, CliError> {
-    let _ = (path, fleet, catalog);
-    Err(CliError::NotYet("scan --dockerfile".to_owned()))
+/// The Dockerfile that images were built from, understood once for all of them.
+pub struct Beside<'a> {
+    engine: Engine<'a>,
+    name: String,
+    understood: Understood,
+}
+
+impl<'a> Beside<'a> {
+    pub fn read(
+        path: &Path,
+        platform: Option<String>,
+        fleet: &'a Fleet,
+        catalog: &'a Catalog,
+    ) -> Result<Self, CliError> {
+        let build = Build { platform, ..Build::default() };
+        let engine = Engine::new(build, fleet, dockerfile::levels(fleet), catalog)?;
+        let file = Named { name: discover::shown(path), path: Some(path.to_owned()) };
+        let understood = engine.understand(Some(path), &engine::bytes(&file)?);
+        Ok(Self { engine, name: file.name, understood })
+    }
+
+    /// Adds what the file says to what its image says.
+    pub fn join(&self, report: &mut Report, evidence: &[Evidence]) {
+        let Engine { fleet, levels, catalog, .. } = &self.engine;
+        dockerfile::image::point(report, evidence, &self.understood.reading, &self.name);
+        let mut file = self.engine.report(&self.name, &self.understood, evidence.first());
+        dockerfile::image::measured(&mut file, report);
+        let file = dockerfile::join(vec![file], fleet, catalog, levels, Date::today());
+        dockerfile::add_to(report, file);
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::args::{Item, bare, items, program, readings};
 use super::context::Lookup;
-use super::pip::{Around, empty, take_line};
+use super::pip::{Around, empty, shown, take_line};
 use super::requirements::conda::{environment, specification};
 use super::requirements::txt;
 use super::{Asked, CondaInstall, HOLE, PythonTool};
@@ -77,7 +77,7 @@ pub fn install(index: usize, command: &Command, around: &mut Around<'_>) -> Opti
                     let path = value.known_or_partly().to_owned();
                     let read = file(&mut out, index, command, &path, value.span, around);
                     if !read {
-                        around.missing.push((path, value.span));
+                        around.missing.push((shown(&path), value.span));
                     }
                     out.files.push((value.text, read));
                 }
@@ -117,10 +117,8 @@ fn words(text: &str) -> Vec<String> {
 
 fn add(out: &mut CondaInstall, text: &str, asked: Asked) {
     let Some((channel, name, version)) = specification(text) else { return };
-    if let Some(channel) = channel {
-        if !out.channels.contains(&channel) {
-            out.channels.push(channel);
-        }
+    if let Some(channel) = channel.filter(|c| !out.channels.contains(c)) {
+        out.channels.push(channel);
     }
     out.packages.push((name, version, asked));
 }
@@ -155,7 +153,7 @@ fn file(
             match item {
                 txt::Line::File(path) => {
                     let Lookup::Found(more) = around.context.beside(&file.path, &path) else {
-                        around.missing.push((path, span));
+                        around.missing.push((shown(&path), span));
                         continue;
                     };
                     for (line, item) in txt::lines(&more.bytes, &|_| None) {

@@ -6,12 +6,15 @@ use std::rc::Rc;
 
 use super::Files;
 use crate::dockerfile::reading::{Base, Reading};
-use crate::dockerfile::shell::{Command, Glob, HOLE, join_path, normal_path};
+use crate::dockerfile::shell::{Command, Dir, Glob, HOLE, join_path, normal_path};
 use crate::dockerfile::syntax::{Body, Instruction, Keyword};
 use crate::dockerfile::value::Value;
 
 /// Files looked for on behalf of one Dockerfile.
 const MOST_LOOKUPS: usize = 512;
+
+/// Instructions looked at for all of them.
+const MOST_COPIES: usize = 200_000;
 
 /// Stages that a file is followed through.
 const MOST_STAGES: usize = 8;
@@ -40,48 +43,58 @@ pub struct Context<'a> {
     /// Folders that are not the context's, with the command that made them: clones.
     foreign: Vec<(usize, String)>,
     lookups: Cell<usize>,
+    copies: Cell<usize>,
     read: RefCell<BTreeMap<String, Option<Rc<Found>>>>,
 }
 
 impl<'a> Context<'a> {
     pub fn new(reading: &'a Reading, files: &'a dyn Files, foreign: Vec<(usize, String)>) -> Self {
-        Self { reading, files, foreign, lookups: Cell::new(0), read: RefCell::default() }
+        Self { reading, files, foreign, lookups: Cell::new(0), copies: Cell::new(0), read: RefCell::default() }
     }
 
-    /// A file by the path that a command gives.
+    /// A file by the path that a command gives. Where nothing says how it came into the image, the context's file
+    /// of the same path or name is taken.
     pub fn find(&self, index: usize, command: &Command, path: &str) -> Lookup {
+        match self.find_copied(index, command, path) {
+            Some(found) => found,
+            None if self.moved(command) => Lookup::Missing,
+            None => {
+                let relative = normal_path(path.trim_start_matches('/'));
+                let name = relative.rsplit('/').next().unwrap_or(&relative).to_owned();
+                let guesses = [relative.clone(), name];
+                guesses.iter().find_map(|g| self.get(g)).map_or(Lookup::Missing, Lookup::Found)
+            }
+        }
+    }
+
+    /// Whether a command has changed its directory: what is there may be an archive's.
+    fn moved(&self, command: &Command) -> bool {
+        let start = self.reading.dirs.get(command.instruction).map(|d| Dir::start(d));
+        start.is_none_or(|s| s.value != command.dir || s.partly != command.partly_dir)
+    }
+
+    /// The same where the Dockerfile says how it came into the image; none where it does not.
+    pub fn find_copied(&self, index: usize, command: &Command, path: &str) -> Option<Lookup> {
         if self.lookups.get() >= MOST_LOOKUPS || path.contains(HOLE) || path.contains("://") {
-            return Lookup::Missing;
+            return Some(Lookup::Missing);
         }
         self.lookups.set(self.lookups.get() + 1);
-        let Some(absolute) = self.absolute(command, path) else { return Lookup::Missing };
+        let Some(absolute) = Self::absolute(command, path) else { return Some(Lookup::Missing) };
         if self.foreign.iter().any(|(at, dir)| *at < index && under(&absolute, dir).is_some()) {
-            return Lookup::Missing;
+            return Some(Lookup::Missing);
         }
         if let Some(written) = self.written(index, command, &absolute) {
-            return written;
+            return Some(written);
         }
         let instruction = command.instruction;
         if let Some(from) = self.mounted(instruction, &absolute) {
-            return self.get(&from).map_or(Lookup::Missing, Lookup::Found);
+            return Some(self.get(&from).map_or(Lookup::Missing, Lookup::Found));
         }
-        if let Some(stage) = self.reading.stage_of(instruction) {
-            for from in self.copied(stage, instruction, &absolute, 0) {
-                match from {
-                    Source::Context(from) => {
-                        if let Some(found) = self.get(&from) {
-                            return Lookup::Found(found);
-                        }
-                    }
-                    Source::Inline(bytes) => return Lookup::Found(Rc::new(Found { path: path.to_owned(), bytes })),
-                }
-            }
-        }
-        // No COPY tells: the same path from the context's root, then the name alone.
-        let relative = normal_path(path.trim_start_matches('/'));
-        let name = relative.rsplit('/').next().unwrap_or(&relative).to_owned();
-        let guesses = [relative.clone(), name];
-        guesses.iter().find_map(|g| self.get(g)).map_or(Lookup::Missing, Lookup::Found)
+        let stage = self.reading.stage_of(instruction)?;
+        self.copied(stage, instruction, &absolute, 0).into_iter().find_map(|from| match from {
+            Source::Context(from) => self.get(&from).map(Lookup::Found),
+            Source::Inline(bytes) => Some(Lookup::Found(Rc::new(Found { path: path.to_owned(), bytes }))),
+        })
     }
 
     /// A file beside another of the context.
@@ -111,20 +124,12 @@ impl<'a> Context<'a> {
     }
 
     /// A path from the root; a base image's own working directory stands as [`HOLE`].
-    fn absolute(&self, command: &Command, path: &str) -> Option<String> {
+    fn absolute(command: &Command, path: &str) -> Option<String> {
         if path.starts_with('/') {
             return Some(normal_path(path));
         }
-        if path.starts_with('~') {
-            return None;
-        }
-        let before = self.reading.dirs.get(command.instruction)?;
-        match &command.dir {
-            // Changed to what is not known by the command's own `cd`.
-            Value::Unknown if **before != Value::Unknown => None,
-            Value::Unknown => Some(normal_path(&format!("/{HOLE}/{path}"))),
-            dir => join_path(dir, &Value::Known(path.to_owned())).known().map(str::to_owned),
-        }
+        let dir = command.place().filter(|_| !path.starts_with('~'))?;
+        Some(normal_path(&format!("{dir}/{path}")))
     }
 
     /// What an earlier command wrote there, with `cat <<EOF > file` or `echo … > file`.
@@ -133,7 +138,7 @@ impl<'a> Context<'a> {
         let before = self.reading.commands.get(..index)?;
         let writer = before.iter().rev().take(MOST_LOOKUPS).find(|c| {
             let output = c.output.as_ref().and_then(|o| o.value.known());
-            output.and_then(|o| self.absolute(c, o)).as_deref() == Some(absolute)
+            output.and_then(|o| Self::absolute(c, o)).as_deref() == Some(absolute)
                 && self.reading.stage_of(c.instruction) == stage
         })?;
         let document = &self.reading.document;
@@ -188,6 +193,10 @@ impl<'a> Context<'a> {
             let Some(instruction) = self.reading.instruction(index) else { continue };
             if !matches!(instruction.keyword, Keyword::Copy | Keyword::Add) {
                 continue;
+            }
+            self.copies.set(self.copies.get() + 1);
+            if self.copies.get() > MOST_COPIES {
+                break;
             }
             for from in self.copy(index, instruction, absolute) {
                 let Some(flag) = instruction.flag("from") else {

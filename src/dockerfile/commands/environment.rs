@@ -9,6 +9,9 @@ use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::{Body, Instruction};
 use crate::dockerfile::value::{Origin, Text};
 
+/// Settings that are kept.
+const MOST_CONFIGURED: usize = 256;
+
 /// A setting of `pip config set`.
 pub struct Configured {
     command: usize,
@@ -30,6 +33,9 @@ pub fn configured(reading: &Reading) -> Vec<Configured> {
                 Item::Option(..) => None,
             })
             .collect();
+        if out.len() >= MOST_CONFIGURED {
+            break;
+        }
         if let [verb, key, value] = operands.as_slice() {
             let key = key.known_or_partly().rsplit('.').next().unwrap_or_default().replace('_', "-");
             if verb.known_or_partly() == "set" {

@@ -3,7 +3,7 @@
 use super::GitClone;
 use super::args::{Item, bare, items, program};
 use crate::dockerfile::reading::Reading;
-use crate::dockerfile::shell::{Command, join_path};
+use crate::dockerfile::shell::{Command, Dir};
 use crate::dockerfile::value::Value;
 
 const VALUED: &[&str] = &[
@@ -33,9 +33,12 @@ const VALUED: &[&str] = &[
     "--bundle-uri",
 ];
 
-/// All clones of a reading.
-pub fn clones(reading: &Reading) -> Vec<GitClone> {
-    let mut out: Vec<GitClone> = Vec::new();
+/// Clones before a checkout that may be the one that it is of.
+const MOST_CLONES: usize = 64;
+
+/// All clones of a reading, and where each is, as [`Command::place`] says places.
+pub fn clones(reading: &Reading) -> Vec<(GitClone, Dir)> {
+    let mut out: Vec<(GitClone, Dir)> = Vec::new();
     for (index, command) in reading.commands.iter().enumerate() {
         if command.words.first().map(program) != Some("git") {
             continue;
@@ -45,13 +48,14 @@ pub fn clones(reading: &Reading) -> Vec<GitClone> {
             "clone" => out.extend(clone(reading, index, command, &dir)),
             // A revision is checked out in what the same RUN has cloned.
             "checkout" | "reset" | "switch" => {
-                let last = out.iter_mut().rev().find(|c| {
-                    let own = reading.commands.get(c.command);
+                let last = out.iter_mut().rev().take(MOST_CLONES).find(|(clone, place)| {
+                    let own = reading.commands.get(clone.command);
+                    let unknown = |d: &Dir| d.value == Value::Unknown && d.partly.is_none();
                     own.is_some_and(|o| o.instruction == command.instruction)
-                        && (c.dir == dir || c.dir == Value::Unknown || dir == Value::Unknown)
+                        && (*place == dir || unknown(place) || unknown(&dir))
                 });
-                if let Some(last) = last.filter(|_| names_revision(command)) {
-                    last.pinned = true;
+                if let Some((clone, _)) = last.filter(|_| names_revision(command)) {
+                    clone.pinned = true;
                 }
             }
             _ => {}
@@ -61,11 +65,11 @@ pub fn clones(reading: &Reading) -> Vec<GitClone> {
 }
 
 /// The verb, and the folder that git works in.
-fn verb(reading: &Reading, command: &Command) -> Option<(String, Value)> {
-    let mut dir = command.dir.clone();
+fn verb(reading: &Reading, command: &Command) -> Option<(String, Dir)> {
+    let mut dir = Dir { value: command.dir.clone(), partly: command.partly_dir.clone() };
     for item in items(&reading.document, command.args(), VALUED) {
         match item {
-            Item::Option(name, Some(value)) if name == "-C" => dir = join_path(&dir, &value.text.value),
+            Item::Option(name, Some(value)) if name == "-C" => dir = dir.to(&value.text.value),
             Item::Option(..) => {}
             Item::Operand(arg) => return Some((arg.known_or_partly().to_owned(), dir)),
         }
@@ -80,7 +84,7 @@ fn names_revision(command: &Command) -> bool {
         && words.next().is_some_and(|w| w != "--" && w != ".")
 }
 
-fn clone(reading: &Reading, index: usize, command: &Command, dir: &Value) -> Option<GitClone> {
+fn clone(reading: &Reading, index: usize, command: &Command, dir: &Dir) -> Option<(GitClone, Dir)> {
     let mut pinned = false;
     let mut operands = Vec::new();
     for item in items(&reading.document, command.args(), VALUED) {
@@ -104,11 +108,13 @@ fn clone(reading: &Reading, index: usize, command: &Command, dir: &Value) -> Opt
             }
         }
     };
-    Some(GitClone {
+    let place = dir.to(&target);
+    let clone = GitClone {
         command: index,
         url: url.text.clone(),
         url_span: bare(&reading.document, url.span),
         pinned,
-        dir: join_path(dir, &target),
-    })
+        dir: place.value.clone(),
+    };
+    Some((clone, place))
 }

@@ -9,12 +9,15 @@ mod git;
 mod pip;
 mod project;
 pub mod requirements;
+mod settings;
 mod system;
 #[cfg(test)]
 mod tests;
 
+pub use args::bare;
+
 use super::reading::Reading;
-use super::shell::{HOLE, When};
+use super::shell::{Dir, HOLE, When};
 use super::span::Span;
 use super::value::{Text, Value};
 
@@ -23,7 +26,7 @@ use super::value::{Text, Value};
 pub enum Asked {
     /// In the Dockerfile.
     Here(Span),
-    /// In a file that the Dockerfile names: the file as the Dockerfile writes it, and the line from 1.
+    /// In a file that the Dockerfile names: its path in the build context, and the line from 1.
     File { file: String, line: usize },
 }
 
@@ -35,7 +38,8 @@ pub struct Requirement {
     pub extras: Vec<String>,
     /// Operator and version, in order.
     pub specifiers: Vec<(String, String)>,
-    /// `name @ URL`, `git+https://…`, a path: built or taken from there.
+    /// `name @ URL`, `git+https://…`, a path: built or taken from there. What is not known of it stands as
+    /// [`HOLE`](super::shell::HOLE).
     pub url: Option<String>,
     /// Part of the text is unknown.
     pub unsure: bool,
@@ -106,6 +110,7 @@ pub enum SystemTool {
 /// A package asked of the distribution's installer or of conda.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SystemPackage {
+    /// Up to what is not known of it: `cuda-nvcc-` for `cuda-nvcc-$V`.
     pub name: String,
     /// `=version` of apt, `-version` is not split for rpm.
     pub version: Option<String>,
@@ -125,7 +130,8 @@ pub struct SystemInstall {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CondaInstall {
     pub command: usize,
-    /// Names with the specification behind them (`pytorch=2.5.1=*cuda*`), also of environment files.
+    /// Names with the specification behind them (`pytorch` and `=2.5.1=*cuda*`), also of environment files. What is
+    /// not known of a specification stands as [`HOLE`](super::shell::HOLE).
     pub packages: Vec<(String, Option<String>, Asked)>,
     pub channels: Vec<String>,
     pub files: Vec<(Text, bool)>,
@@ -189,9 +195,11 @@ pub trait Files {
 /// What the commands of a reading ask for.
 pub fn asks(reading: &Reading, files: &dyn Files) -> Asks {
     let document = &reading.document;
-    let mut out = Asks { clones: git::clones(reading), ..Asks::default() };
-    let cloned = out.clones.iter().filter_map(|c| Some((c.command, c.dir.known()?.to_owned())));
-    let context = context::Context::new(reading, files, cloned.collect());
+    let clones = git::clones(reading);
+    let place = |d: &Dir| d.value.known().or(d.partly.as_deref()).map(str::to_owned);
+    let foreign = clones.iter().filter_map(|(c, d)| Some((c.command, place(d)?))).collect();
+    let context = context::Context::new(reading, files, foreign);
+    let mut out = Asks { clones: clones.into_iter().map(|(c, _)| c).collect(), ..Asks::default() };
     let configured = environment::configured(reading);
     for (index, command) in reading.commands.iter().enumerate() {
         let environment = environment::Environment { reading, configured: &configured, index, command };

@@ -3,8 +3,9 @@
 use super::args::{self, Item, OptionValue, bare, items, program, python_module, readings};
 use super::context::{Context, Lookup};
 use super::environment::Environment;
-use super::requirements::specifier::{Wanted, parse};
+use super::requirements::specifier::{Wanted, is_url, parse, split_extras};
 use super::requirements::txt::{self, Line};
+use super::settings::{drop_empty, settings};
 use super::{Asked, HOLE, PipInstall, PythonTool, Setting};
 use crate::dockerfile::shell::{Arg, Command};
 use crate::dockerfile::span::Span;
@@ -209,7 +210,10 @@ pub fn install(
     invocation: &Invocation<'_>,
     around: &mut Around<'_>,
 ) -> Option<PipInstall> {
-    if !matches!(invocation.verb, "install" | "download" | "wheel" | "sync" | "inject") {
+    let mim = program(command.words.first()?) == "mim";
+    if !matches!(invocation.verb, "install" | "download" | "wheel" | "sync" | "inject")
+        || (mim && invocation.verb != "install")
+    {
         return None;
     }
     let mut out = empty(index, invocation.tool);
@@ -223,16 +227,38 @@ pub fn install(
             Item::Option(name, value) => option(&mut out, &mut files, &name, value, around.document),
         }
     }
-    settings(&mut out, around);
+    settings(&mut out, &around.environment);
+    drop_empty(&mut out);
     for file in files {
         let path = file.known_or_partly().to_owned();
         let read = requirements_file(&mut out, index, command, &path, file.span, around);
         if !read {
-            around.missing.push((path, file.span));
+            around.missing.push((shown(&path), file.span));
         }
         out.files.push((file.text, read));
     }
+    projects(&mut out, index, command, around.context);
     Some(out)
+}
+
+/// What the projects that are installed from their folders need.
+fn projects(out: &mut PipInstall, index: usize, command: &Command, context: &Context<'_>) {
+    if out.no_deps {
+        return;
+    }
+    let local: Vec<String> = out.local.iter().filter_map(|l| l.value.known().map(str::to_owned)).collect();
+    for path in local {
+        let (folder, extras) = split_extras(&path);
+        if let Some(Lookup::Found(file)) = context.find_copied(index, command, &format!("{folder}/pyproject.toml"))
+        {
+            super::project::dependencies(out, &file, &extras);
+        }
+    }
+}
+
+/// A path as people are told of it.
+pub fn shown(path: &str) -> String {
+    path.replace(HOLE, "…")
 }
 
 /// A requirement on the command line.
@@ -250,6 +276,15 @@ pub fn operand(out: &mut PipInstall, document: &Document, arg: &Arg) {
     }
 }
 
+/// The value of `-e`: a folder, unless it is a URL.
+fn editable(out: &mut PipInstall, document: &Document, arg: &Arg) {
+    if is_url(arg.known_or_partly()) {
+        operand(out, document, arg);
+    } else {
+        out.local.push(arg.text.clone());
+    }
+}
+
 fn want(out: &mut PipInstall, text: &str, asked: &Asked, sure: bool, arg: &Arg) {
     if out.requirements.len() >= MOST_REQUIREMENTS {
         out.more = true;
@@ -263,6 +298,11 @@ fn want(out: &mut PipInstall, text: &str, asked: &Asked, sure: bool, arg: &Arg) 
         }
         Wanted::Nothing => out.more |= !sure,
     }
+}
+
+/// Whether what is installed for editing is a folder by its name alone.
+fn is_folder(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['/', ':', '@', '[', ' '])
 }
 
 fn option(
@@ -283,9 +323,13 @@ fn option(
     match name {
         "-r" | "--requirement" | "--requirements" => files.push(value),
         "-c" | "--constraint" | "--constraints" => out.constraints.push(value.text),
+        // A folder, even without a slash; else the URL of a repository.
+        "-e" | "--editable" if value.text.value.known().is_some_and(|t| is_folder(t)) => {
+            out.local.push(value.text);
+        }
         "-e" | "--editable" => {
             let arg = Arg { text: value.text, partly: value.partly, span: value.span };
-            operand(out, document, &arg);
+            editable(out, document, &arg);
         }
         "-i" | "--index-url" | "--pypi-url" | "--default-index" => out.index = Some(named_index(value)),
         "--extra-index-url" | "--index" => out.extra_indexes.push(named_index(value)),
@@ -303,74 +347,12 @@ fn option(
 /// uv's `name=URL`.
 fn named_index(value: OptionValue) -> Setting {
     let mut setting = value.setting();
-    if let Value::Known(text) = &setting.text.value {
-        if let Some((name, url)) = text.split_once('=').filter(|(n, _)| !n.contains([':', '/'])) {
-            setting.span.start = (setting.span.start + name.len() + 1).min(setting.span.end);
-            setting.text.value = Value::Known(url.to_owned());
-        }
+    let parts = setting.text.value.known().and_then(|t| t.split_once('='));
+    if let Some((name, url)) = parts.filter(|(n, _)| !n.contains([':', '/'])) {
+        setting.span.start = (setting.span.start + name.len() + 1).min(setting.span.end);
+        setting.text.value = Value::Known(url.to_owned());
     }
     setting
-}
-
-/// What variables and `pip config` set, where the command line does not.
-pub fn settings(out: &mut PipInstall, around: &Around<'_>) {
-    let environment = &around.environment;
-    let (index, extra, links): (&[&str], &[&str], &[&str]) = match out.tool {
-        PythonTool::Pip => (&["PIP_INDEX_URL"], &["PIP_EXTRA_INDEX_URL"], &["PIP_FIND_LINKS"]),
-        PythonTool::UvPip | PythonTool::Project => {
-            (&["UV_DEFAULT_INDEX", "UV_INDEX_URL"], &["UV_INDEX", "UV_EXTRA_INDEX_URL"], &["UV_FIND_LINKS"])
-        }
-    };
-    if out.index.is_none() {
-        out.index = index.iter().find_map(|n| environment.variable(n));
-    }
-    for (names, list) in [(extra, &mut out.extra_indexes), (links, &mut out.find_links)] {
-        for setting in names.iter().filter_map(|n| environment.variable(n)) {
-            list.extend(divided(setting));
-        }
-    }
-    let truth = |name: &str| {
-        let value = environment.variable(name).and_then(|s| s.text.value.known().map(str::to_lowercase));
-        matches!(value.as_deref(), Some("1" | "true" | "yes" | "on"))
-    };
-    if out.tool == PythonTool::Pip {
-        // pip turns isolation off when the variable says that it is not wanted.
-        let value = environment
-            .variable("PIP_NO_BUILD_ISOLATION")
-            .and_then(|s| s.text.value.known().map(str::to_lowercase));
-        out.no_build_isolation |= matches!(value.as_deref(), Some("0" | "false" | "no" | "off"));
-        out.pre |= truth("PIP_PRE");
-        out.no_deps |= truth("PIP_NO_DEPS");
-        if let Some(constraint) =
-            environment.variable("PIP_CONSTRAINT").filter(|s| s.text.value.known() != Some(""))
-        {
-            out.constraints.push(constraint.text);
-        }
-        if out.index.is_none() {
-            out.index = environment.configured("index-url");
-        }
-        out.extra_indexes.extend(environment.configured("extra-index-url").into_iter().flat_map(divided));
-        out.find_links.extend(environment.configured("find-links").into_iter().flat_map(divided));
-    } else {
-        out.no_build_isolation |= truth("UV_NO_BUILD_ISOLATION");
-        if out.torch_backend.is_none() {
-            out.torch_backend = environment.variable("UV_TORCH_BACKEND");
-        }
-    }
-}
-
-/// A list in one variable.
-fn divided(setting: Setting) -> Vec<Setting> {
-    match setting.text.value.known() {
-        None => vec![setting],
-        Some(text) => text
-            .split_whitespace()
-            .map(|url| {
-                let text = Text { value: Value::Known(url.to_owned()), trail: setting.text.trail.clone() };
-                Setting { text, ..setting.clone() }
-            })
-            .collect(),
-    }
 }
 
 /// Reads a requirements file and those that it names; false where it is not to be had.
@@ -402,7 +384,7 @@ fn requirements_file(
             match item {
                 Line::File(path) => match around.context.beside(&file.path, &path) {
                     Lookup::Found(next) => open.push(next),
-                    Lookup::Missing => around.missing.push((path, span)),
+                    Lookup::Missing => around.missing.push((shown(&path), span)),
                 },
                 item => take_line(out, item, &asked, span),
             }
@@ -418,6 +400,7 @@ pub fn take_line(out: &mut PipInstall, line: Line, asked: &Asked, span: Span) {
         Setting { text: Text { value, trail: Vec::new() }, span, file: Some(asked.clone()) }
     };
     match line {
+        Line::Requirement(path, true) if !is_url(&path) => out.local.push(Text::known(path)),
         Line::Requirement(text, _) => {
             let sure = !text.contains(HOLE);
             let partly = (!sure).then(|| text.clone());

@@ -2,11 +2,12 @@
 
 use super::args::{self, Item, items, program};
 use super::context::{Context, Found, Lookup};
-use super::pip::{Around, empty, operand, settings, verb_at};
+use super::pip::{Around, empty, operand, shown, verb_at};
 use super::requirements::lock::locked;
 use super::requirements::normal_name;
 use super::requirements::pyproject::{Project, Requirements, project};
 use super::requirements::specifier::{Wanted, parse};
+use super::settings::{drop_empty, settings};
 use super::{Asked, PipInstall, PythonTool, Requirement, Setting};
 use crate::dockerfile::shell::Command;
 use crate::dockerfile::span::Span;
@@ -115,12 +116,13 @@ pub fn install(index: usize, command: &Command, around: &mut Around<'_>) -> Opti
             Item::Option(name, value) => option(&mut out, &mut selection, tool, &name, value),
         }
     }
-    settings(&mut out, around);
+    settings(&mut out, &around.environment);
+    drop_empty(&mut out);
     if !adds {
         let read = files(&mut out, index, command, tool, &selection, around.context);
         // `uv run` runs without a project too.
         if !read && verb != "run" {
-            around.missing.push((path(&selection, "pyproject.toml"), command.span));
+            around.missing.push((shown(&path(&selection, "pyproject.toml")), command.span));
         }
         if !read && verb == "run" {
             return None;
@@ -200,11 +202,11 @@ fn files(
         .iter()
         .map(|(line, text)| (*line, parse(text, &Asked::File { file: file.path.clone(), line: *line }, false)))
         .collect();
-    if let Lookup::Found(lock) = context.find(index, command, &path(selection, lock_name)) {
-        if from_lock(out, &parsed, &lock, place) {
-            out.files.push((Text::known(&*lock.path), true));
-            return true;
-        }
+    if let Lookup::Found(lock) = context.find(index, command, &path(selection, lock_name))
+        && from_lock(out, &parsed, &lock, place)
+    {
+        out.files.push((Text::known(&*lock.path), true));
+        return true;
     }
     add(out, parsed);
     true

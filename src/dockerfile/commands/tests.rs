@@ -48,7 +48,7 @@ fn text(setting: &Setting) -> &str {
 #[test]
 fn pip_takes_options_from_packages() {
     let (reading, asks) = asked(
-        "FROM x\nENV PIP_EXTRA_INDEX_URL=\"https://e\"\nRUN pip3 --no-cache-dir install -qU --index-url=https://i/cu124 -f links \\\n  --timeout 100 'torch==2.6.0' torchvision \"numpy<2\" -e . ./csrc --no-build-isolation --no-binary :all: --pre $MORE\n",
+        "FROM x\nENV PIP_EXTRA_INDEX_URL=\"https://e\"\nRUN pip3 --no-cache-dir install -qU --index-url=https://i/cu124 -f links \\\n  --timeout 100 'torch==2.6.0' torchvision \"numpy<2\" -e . ./csrc -e python[all] --no-build-isolation --no-binary :all: --pre $MORE\n",
         &[],
     );
     let pip = &asks.pip[0];
@@ -59,7 +59,10 @@ fn pip_takes_options_from_packages() {
     let extra = &pip.extra_indexes[0];
     assert_eq!((text(extra), reading.document.slice(extra.span)), ("https://e", "https://e"));
     assert_eq!(text(&pip.find_links[0]), "links");
-    assert_eq!(pip.local.iter().map(|l| l.value.known()).collect::<Vec<_>>(), [Some("."), Some("./csrc")]);
+    assert_eq!(
+        pip.local.iter().map(|l| l.value.known()).collect::<Vec<_>>(),
+        [Some("."), Some("./csrc"), Some("python[all]")]
+    );
     assert_eq!(pip.no_binary, [":all:"]);
     assert!(pip.no_build_isolation && pip.pre && pip.upgrade && pip.more && !pip.no_deps);
 }
@@ -157,6 +160,7 @@ fn files_of_elsewhere_are_missing() {
         "WORKDIR /w\nRUN git clone https://h/x y\nRUN pip install -r /w/y/requirements.txt",
         "RUN pip install -r https://h/requirements.txt",
         "RUN pip install -r nowhere.txt",
+        "RUN tar xf x.tar && cd x && pip install -r requirements.txt",
         "RUN pip freeze > requirements.txt && pip install -r requirements.txt",
     ] {
         let (reading, asks) = asked(&format!("FROM x\n{lines}\n"), &[("requirements.txt", "wrong\n")]);
@@ -196,6 +200,19 @@ fn projects_are_read_at_their_locked_versions() {
     assert_eq!(text_of(&asks.pip[0].extra_indexes), ["https://d/cu124"]);
     let (_, asks) = asked(text, &[]);
     assert_eq!(asks.missing[0].0, "pyproject.toml");
+}
+
+#[test]
+fn projects_in_folders_bring_what_they_need() {
+    let project = "[project]\ndependencies = [\"torch\"]\n[project.optional-dependencies]\ngpu = [\"cupy\"]\n";
+    let files = &[("src/pyproject.toml", project), ("pyproject.toml", "[project]\ndependencies = [\"wrong\"]\n")];
+    let names = |lines: &str| {
+        let (_, asks) = asked(&format!("FROM x\n{lines}\n"), files);
+        asks.pip[0].requirements.iter().map(|r| r.name.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("WORKDIR /a\nCOPY src .\nRUN pip install -e '.[gpu]'"), ["torch", "cupy"]);
+    assert!(names("WORKDIR /a\nCOPY src .\nRUN pip install --no-deps .").is_empty());
+    assert!(names("RUN tar xf x.tar && cd x && pip install .").is_empty());
 }
 
 fn text_of(settings: &[Setting]) -> Vec<&str> {
@@ -324,4 +341,31 @@ fn hostile_files_end() {
     let deep = format!("FROM x\nRUN pip install {}\n", "a[".repeat(50_000));
     asked(&deep, &[]);
     assert!(start.elapsed().as_secs() < 10);
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_arguments_are_read(
+        words in proptest::collection::vec("(pip|uv|python|apt-get|conda|env|git|cmake|nvcc|install|create|clone|sync|-[a-zA-Z]{1,3}|--[a-z-]{1,12}=?|-D[a-z=:]{0,6}|[a-z]{1,4}[\\[@=<>~!;:/.#+*é\"'$-]{0,3}[0-9a-z.]{0,4})", 0..12),
+        file in "(([a-z]{1,3}|-r |-e |[\\[\\]{}=\"'#;@ \\\\$]){0,6}\n){0,6}",
+    ) {
+        struct Any(String);
+        impl Files for Any {
+            fn read(&self, _: &str) -> Option<Result<Vec<u8>, String>> {
+                Some(Ok(self.0.clone().into_bytes()))
+            }
+        }
+        let text = format!("FROM x\nCOPY . .\nRUN {}\n", words.join(" "));
+        let reading = read(parse(text.as_bytes()), &Inputs::default());
+        let asks = asks(&reading, &Any(file));
+        for package in asks.system.iter().flat_map(|s| &s.packages) {
+            assert!(text.get(package.span.start..package.span.end).is_some());
+        }
+        for setting in asks.pip.iter().flat_map(|p| p.index.iter().chain(&p.extra_indexes)) {
+            assert!(text.get(setting.span.start..setting.span.end).is_some());
+        }
+        for requirement in asks.pip.iter().flat_map(|p| &p.requirements) {
+            assert!(!requirement.name.is_empty());
+        }
+    }
 }

@@ -62,7 +62,12 @@ impl<'l, 'a> Lexer<'l, 'a> {
 
     /// The text; none where it is unknown or wrong.
     pub fn run(mut self) -> Option<String> {
-        self.until(None, false).unwrap_or(None)
+        self.parts(None).ok()?.done()
+    }
+
+    /// The known text, and where in it what is unknown would stand; none where it is wrong.
+    pub fn run_partly(mut self) -> Option<(String, Vec<usize>)> {
+        self.parts(None).ok().map(|out| (out.text, out.holes))
     }
 
     /// Up to a character (which is taken), or to the end.
@@ -70,15 +75,15 @@ impl<'l, 'a> Lexer<'l, 'a> {
         let before = std::mem::replace(&mut self.raw, raw);
         let result = self.parts(stop);
         self.raw = before;
-        result
+        result.map(Output::done)
     }
 
-    fn parts(&mut self, stop: Option<char>) -> Part {
+    fn parts(&mut self, stop: Option<char>) -> Result<Output, Bad> {
         let mut out = Output::default();
         while let Some(c) = self.rest.peek().copied() {
             if Some(c) == stop {
                 self.next()?;
-                return Ok(out.done());
+                return Ok(out);
             }
             match c {
                 '$' => out.part(self.dollar()?)?,
@@ -100,7 +105,7 @@ impl<'l, 'a> Lexer<'l, 'a> {
                 }
             }
         }
-        if stop.is_some() { Err(Bad) } else { Ok(out.done()) }
+        if stop.is_some() { Err(Bad) } else { Ok(out) }
     }
 
     /// `'…'`: nothing is special in it.
@@ -287,7 +292,8 @@ fn plain(seen: Seen<'_>) -> Option<String> {
 #[derive(Default)]
 struct Output {
     text: String,
-    unknown: bool,
+    /// Where something unknown stands.
+    holes: Vec<usize>,
 }
 
 impl Output {
@@ -299,7 +305,7 @@ impl Output {
     fn part(&mut self, part: Option<String>) -> Result<(), Bad> {
         match part {
             Some(part) => self.text.push_str(&part),
-            None => self.unknown = true,
+            None => self.holes.push(self.text.len()),
         }
         self.bounded()
     }
@@ -309,6 +315,6 @@ impl Output {
     }
 
     fn done(self) -> Option<String> {
-        (!self.unknown).then_some(self.text)
+        self.holes.is_empty().then_some(self.text)
     }
 }

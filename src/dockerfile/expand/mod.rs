@@ -29,7 +29,7 @@ pub struct Work(Cell<usize>);
 
 impl Default for Work {
     fn default() -> Self {
-        Self(Cell::new(1 << 26))
+        Self(Cell::new(1 << 24))
     }
 }
 
@@ -53,6 +53,14 @@ pub struct Expander<'a> {
     pub work: &'a Work,
 }
 
+/// A part of a word that is known only in parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece {
+    Known(String),
+    /// A variable that is unknown, or one of several.
+    Unknown,
+}
+
 /// A text's value under one choice.
 type Outcome<'a> = (Option<String>, Vec<&'a str>);
 
@@ -61,6 +69,32 @@ impl<'a> Expander<'a> {
     /// have no quotes.
     pub fn word(&self, word: &Word) -> Text {
         self.expand(&word.text, !word.literal)
+    }
+
+    /// A word in pieces, with what is known of it. A word that is wrong is one unknown piece.
+    pub fn partly(&self, word: &Word) -> Vec<Piece> {
+        let (mut used, mut sets) = (Vec::new(), Vec::new());
+        let mut look = |name: &str| match self.look(name, &[], &mut sets) {
+            Seen::Set(name, _) if matches!(self.scope.get(name), Some(v) if v.value.known().is_none()) => {
+                Seen::Unknown(Some(name))
+            }
+            seen => seen,
+        };
+        let lexer = Lexer::new(&word.text, self.escape, !word.literal, &mut look, &mut used, self.work);
+        let Some((text, holes)) = lexer.run_partly() else { return vec![Piece::Unknown] };
+        let mut pieces = Vec::new();
+        let mut from = 0;
+        for at in holes.iter().copied().map(Some).chain([None]) {
+            let known = text.get(from..at.unwrap_or(text.len())).unwrap_or_default();
+            if !known.is_empty() {
+                pieces.push(Piece::Known(known.to_owned()));
+            }
+            if let Some(at) = at {
+                pieces.push(Piece::Unknown);
+                from = at;
+            }
+        }
+        pieces
     }
 
     /// A text that is no word: the body of a heredoc. Quotes stay.

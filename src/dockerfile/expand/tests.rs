@@ -173,6 +173,23 @@ fn the_trail_has_what_was_used() {
 }
 
 #[test]
+fn pieces_of_a_word_that_is_known_in_part() {
+    let (scope, work) = (scope(), Work::default());
+    let expander = Expander { scope: &scope, closed: false, escape: '\\', work: &work };
+    let pieces = |text: &str| {
+        let word = Word { text: text.into(), span: Span::default(), literal: false };
+        let pieces = expander.partly(&word).into_iter();
+        pieces.map(|piece| if let Piece::Known(text) = piece { text } else { "?".to_owned() }).collect::<Vec<_>>()
+    };
+    assert_eq!(pieces("\"/cuda-$CUDA/stubs:$LD_LIBRARY_PATH\""), ["/cuda-12.4.1/stubs:", "?"]);
+    assert_eq!(pieces("$SECRET${NOBODY:+:$NOBODY}/a$ARCH"), ["?", "?", "/a", "?"]);
+    assert_eq!(pieces("${UNSET:-x}/$UNSET"), ["x/", "?"]);
+    assert_eq!(pieces("$CUDA"), ["12.4.1"]);
+    assert_eq!(pieces("'"), ["?"]);
+    assert!(pieces("").is_empty());
+}
+
+#[test]
 fn a_json_word_has_no_quotes() {
     let (scope, work) = (scope(), Work::default());
     let expander = Expander { scope: &scope, closed: true, escape: '\\', work: &work };

@@ -2,7 +2,7 @@
 
 use super::instruction::Rules;
 use super::json::{self, Json};
-use super::part::Part;
+use super::part::{Part, is_ascii_space};
 use super::problem::{Refusal, shown};
 use super::words;
 use crate::dockerfile::syntax::{Body, Keyword, Pair, Word};
@@ -74,16 +74,20 @@ fn from(args: Part<'_>) -> Parsed {
     };
     let is_as = words.get(1).is_some_and(|w| w.text().eq_ignore_ascii_case("as"));
     let alias = words.get(2).filter(|_| is_as);
+    let comment = words.iter().find(|w| w.text().starts_with('#'));
     let refusal = match (words.len(), alias) {
         (1, _) => None,
         (3, Some(name)) => bad_name(*name),
         (2, _) if is_as => {
             Some(Refusal::content(args.span(), "FROM has AS without a name: write `FROM image AS name`"))
         }
-        _ => Some(Refusal::content(
-            args.span(),
-            "FROM takes an image and a name: write `FROM image` or `FROM image AS name`",
-        )),
+        _ => Some(match comment {
+            Some(word) => Refusal::content(word.span(), "a comment behind FROM: give it a line of its own"),
+            None => {
+                let what = "FROM takes an image and a name: write `FROM image` or `FROM image AS name`";
+                Refusal::content(args.span(), what)
+            }
+        }),
     };
     (Body::From { image: image.word(), alias: alias.map(|a| a.word()) }, refusal)
 }
@@ -103,12 +107,12 @@ fn bad_name(name: Part<'_>) -> Option<Refusal> {
 fn pairs(keyword: Keyword, args: Part<'_>, rules: Rules) -> Parsed {
     let words = words::quoted(args, rules.escape);
     let Some(first) = words.first() else {
-        let what = format!("{} needs name=value", keyword.name());
+        let what = format!("{} has no name: write name=value behind it", keyword.name());
         return (Body::Nothing, Some(Refusal::content(args.span(), what)));
     };
     if !first.text().contains('=') {
         let (key, value) = args.split_blank();
-        let what = || format!("{} has no value: write {}=value", shown(key.text()), key.text());
+        let what = || format!("{} has no value: write it behind `=`", shown(key.text()));
         let refusal = value.is_none().then(|| Refusal::form(key.span(), what()));
         let pair = Pair { key: key.word(), value: value.map(Part::word), span: args.span() };
         return (Body::Pairs(vec![pair]), refusal);
@@ -128,7 +132,10 @@ fn pairs(keyword: Keyword, args: Part<'_>, rules: Rules) -> Parsed {
 fn arguments(args: Part<'_>, rules: Rules) -> Parsed {
     let words = words::quoted(args, rules.escape);
     if words.is_empty() {
-        return (Body::Nothing, Some(Refusal::content(args.span(), "ARG needs a name")));
+        return (
+            Body::Nothing,
+            Some(Refusal::content(args.span(), "ARG has no name: write `ARG name` or `ARG name=value`")),
+        );
     }
     let refusal = blank_name(Keyword::Arg, &words);
     (Body::Pairs(words.into_iter().map(pair).collect()), refusal)
@@ -153,9 +160,9 @@ fn pair(word: Part<'_>) -> Pair {
 
 fn health(args: Part<'_>, rules: Rules) -> Parsed {
     let text = args.text();
-    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let end = text.find(is_ascii_space).unwrap_or(text.len());
     let kind = args.sub(0, end);
-    let rest = args.from(end).trim();
+    let rest = args.from(end).trim_ascii_start();
     let (body, refusal) = if rest.is_empty() { (Body::Nothing, None) } else { command(rest, rules) };
     let is = |name: &str| kind.text().eq_ignore_ascii_case(name);
     let empty = matches!(&body, Body::Nothing) || matches!(&body, Body::Exec(words) if words.is_empty());
@@ -166,7 +173,13 @@ fn health(args: Part<'_>, rules: Rules) -> Parsed {
         return (Body::Words(vec![kind.word()]), refusal);
     }
     if !is("CMD") {
-        return (body, refuse(format!("HEALTHCHECK takes CMD or NONE, not {}", shown(kind.text()))));
+        return (
+            body,
+            refuse(format!(
+                "{} is no HEALTHCHECK: write CMD before the command, or NONE alone",
+                shown(kind.text())
+            )),
+        );
     }
     let refusal =
         if empty { refuse("HEALTHCHECK CMD has no command: write one behind it".into()) } else { refusal };

@@ -113,7 +113,7 @@ fn unknown(keyword: Keyword, name: &str, taken: &[(&'static str, Kind)]) -> Stri
 /// What is wrong with the value, to be read behind the flag's name.
 fn value(flag: &RawFlag<'_>, kind: Kind) -> Result<(), String> {
     let Some((_, value)) = flag.text.split_once('=') else {
-        return if kind == Kind::Bool { Ok(()) } else { Err("has no value: write it behind `=`".to_owned()) };
+        return if kind == Kind::Bool { Ok(()) } else { Err("has no value: write it behind a `=`".to_owned()) };
     };
     match kind {
         Kind::Text | Kind::Texts => Ok(()),

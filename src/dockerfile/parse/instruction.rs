@@ -94,36 +94,43 @@ fn trigger(child: &Instruction) -> Option<Refusal> {
 
 /// What is wrong with words that could be read.
 fn content(keyword: Keyword, word: Part<'_>, body: &Body, raw: &[RawFlag<'_>], args: Part<'_>) -> Option<Refusal> {
+    let refuse = |what: String| Some(Refusal::content(word.span(), what));
     let name = keyword.name();
-    let none = |words: &[Word]| words.is_empty();
-    let few = |how: &str| Some(Refusal::content(word.span(), format!("{name} needs {how}")));
-    let blank = |words: &[Word]| words.iter().find(|w| w.text.trim().is_empty()).map(|w| w.span);
     let early = match (keyword, body) {
         (Keyword::Unknown, _) => Some(unknown(word)),
-        (_, Body::Nothing) if args.is_empty() => match keyword {
-            Keyword::Run | Keyword::Cmd | Keyword::Entrypoint => None,
-            Keyword::From => few("an image: write `FROM image` or `FROM image AS name`"),
-            Keyword::Add | Keyword::Copy => few("a source and a destination"),
-            Keyword::Env | Keyword::Label => few("name=value"),
-            Keyword::Shell => few(r#"a list of strings: write `SHELL ["/bin/bash", "-c"]`"#),
-            Keyword::Healthcheck => few("CMD with a command, or NONE"),
-            Keyword::Onbuild => few("an instruction"),
-            _ => few("an argument"),
-        },
+        (Keyword::Run | Keyword::Cmd | Keyword::Entrypoint, Body::Nothing) => None,
+        (_, Body::Nothing) if args.is_empty() => refuse(format!("{name} has no {}", lack(keyword))),
         (Keyword::Add | Keyword::Copy, Body::Words(words)) if words.len() < 2 => {
-            few("a source and a destination: only one is given")
+            refuse(format!("{name} has no destination: write it behind the source"))
         }
-        (Keyword::Volume, Body::Words(words)) if none(words) => few("a path"),
-        (Keyword::Shell, Body::Exec(words)) if none(words) => few("at least one string in its list"),
-        (Keyword::Shell, Body::Shell(_)) => {
-            few(r#"a JSON list of strings, with double quotes: write `SHELL ["/bin/bash", "-c"]`"#)
+        (Keyword::Shell, Body::Exec(words)) if words.is_empty() => {
+            refuse(format!("SHELL has no {}", lack(keyword)))
         }
-        (Keyword::Volume, Body::Words(words)) => {
-            blank(words).map(|span| Refusal::content(span, "a path of VOLUME is empty: write it or take it out"))
+        (Keyword::Shell, Body::Shell(_)) => refuse(format!("SHELL has no JSON {}", lack(keyword))),
+        (Keyword::Volume, Body::Words(words)) if words.is_empty() => {
+            refuse(format!("VOLUME has no {}", lack(keyword)))
         }
+        (Keyword::Volume, Body::Words(words)) => words
+            .iter()
+            .find(|w| w.text.trim().is_empty())
+            .map(|w| Refusal::content(w.span, "a path of VOLUME is empty: write it or take it out")),
         _ => None,
     };
     early.or_else(|| flags::check(keyword, body, raw)).or_else(|| destination(keyword, body))
+}
+
+/// What an instruction without arguments does not have, and how to write it.
+const fn lack(keyword: Keyword) -> &'static str {
+    match keyword {
+        Keyword::From => "image: write `FROM image` or `FROM image AS name`",
+        Keyword::Add | Keyword::Copy => "source: write a source and a destination behind it",
+        Keyword::Env | Keyword::Label => "name: write name=value behind it",
+        Keyword::Arg => "name: write `ARG name` or `ARG name=value`",
+        Keyword::Shell => "list of strings: write `SHELL [\"/bin/bash\", \"-c\"]`",
+        Keyword::Healthcheck => "command: write `HEALTHCHECK CMD command` or `HEALTHCHECK NONE`",
+        Keyword::Onbuild => "instruction: write one behind it",
+        _ => "argument: write one behind it",
+    }
 }
 
 fn destination(keyword: Keyword, body: &Body) -> Option<Refusal> {
@@ -138,6 +145,10 @@ fn destination(keyword: Keyword, body: &Body) -> Option<Refusal> {
 
 fn unknown(word: Part<'_>) -> Refusal {
     let names = Keyword::ALL.map(Keyword::name);
+    if let Some((at, c)) = word.text().char_indices().find(|(_, c)| c.is_whitespace()) {
+        let what = format!("a blank that is no space (U+{:04X}): type a plain space", u32::from(c));
+        return Refusal::content(word.sub(at, at + c.len_utf8()).span(), what);
+    }
     let what = match (word.is_empty(), meant(word.text(), names)) {
         (true, _) => "a continuation with nothing that goes on: take it out".to_owned(),
         (_, Some(name)) => format!("{} is no instruction: did you mean {name}?", shown(word.text())),

@@ -11,6 +11,11 @@ pub(super) struct Part<'a> {
     end: usize,
 }
 
+/// The white space of ASCII as Go has it.
+pub(super) const fn is_ascii_space(c: char) -> bool {
+    matches!(c, '\t'..='\r' | ' ')
+}
+
 /// What BuildKit splits words at. Other white space (NBSP …) it only trims.
 const fn is_blank(c: char) -> bool {
     matches!(c, '\t' | '\x0b' | '\x0c' | '\r' | ' ')
@@ -43,6 +48,12 @@ impl<'a> Part<'a> {
         let text = self.text();
         let lead = text.len() - text.trim_start().len();
         self.sub(lead, lead + text.trim().len())
+    }
+
+    /// Without the white space of ASCII before it.
+    pub(super) fn trim_ascii_start(self) -> Self {
+        let text = self.text();
+        self.from(text.len() - text.trim_start_matches(is_ascii_space).len())
     }
 
     /// What is before the first blanks, and what is behind them where there are any.

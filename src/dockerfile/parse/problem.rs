@@ -49,13 +49,16 @@ pub(super) fn shown(word: &str) -> String {
     out
 }
 
-/// The one of `names` that was probably meant: in the wrong case of letters, or one or two letters off.
+/// The one of `names` (of ASCII) that was probably meant: in the wrong case of letters, or one or two letters off.
 pub(super) fn meant<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     const LONGEST: usize = 24;
     let word: Vec<char> = word.chars().take(LONGEST).flat_map(char::to_lowercase).collect();
     let near = |name: &str| {
-        let name: Vec<char> = name.chars().flat_map(char::to_lowercase).collect();
         let most = if name.len() > 4 { 2 } else { 1 };
+        if name.len().abs_diff(word.len()) > most {
+            return None;
+        }
+        let name: Vec<char> = name.chars().flat_map(char::to_lowercase).collect();
         Some(distance(&word, &name)).filter(|d| *d <= most)
     };
     names.into_iter().filter_map(|name| Some((near(name)?, name))).min_by_key(|(d, _)| *d).map(|(_, name)| name)

@@ -86,6 +86,9 @@ impl Reader<'_> {
     }
 
     fn comment(&mut self, span: Span) {
+        if self.parts > MOST_PARTS {
+            return;
+        }
         let text = self.lines.slice(span).trim_start_matches('#').trim().to_owned();
         self.comments.push(Comment { span, text });
         self.parts += 1;

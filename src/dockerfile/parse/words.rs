@@ -46,13 +46,14 @@ pub(super) struct RawFlag<'a> {
 }
 
 /// The words at the start that begin with `--`, and what is behind them. A bare `--` ends them.
+///
+/// BuildKit reads them byte by byte, each byte a character: of others than ASCII nothing good comes, and in the middle
+/// of some of them a flag ends. All of that is so here too, but for a value's text.
 pub(super) fn flags<'a>(rest: Part<'a>, escape: char) -> (Vec<RawFlag<'a>>, Part<'a>) {
     let mut found = Vec::new();
     let mut rest = rest;
     loop {
-        let text = rest.text();
-        let lead = text.len() - text.trim_start().len();
-        rest = rest.from(lead);
+        rest = rest.trim_ascii_start();
         if !rest.text().starts_with("--") {
             return (found, rest);
         }
@@ -65,42 +66,49 @@ pub(super) fn flags<'a>(rest: Part<'a>, escape: char) -> (Vec<RawFlag<'a>>, Part
     }
 }
 
+/// White space among bytes that are taken for characters.
+const fn is_space(byte: u8) -> bool {
+    matches!(byte, b'\t'..=b'\r' | b' ' | 0x85 | 0xa0)
+}
+
 fn flag<'a>(rest: Part<'a>, escape: char) -> (RawFlag<'a>, usize) {
     let source = rest.text();
     let mut text = String::new();
     let mut equals: Option<(usize, bool)> = None;
-    let mut quote: Option<char> = None;
+    let mut quote: Option<u8> = None;
     let mut end = source.len();
-    let mut chars = source.char_indices();
-    while let Some((at, mut c)) = chars.next() {
+    let mut bytes = source.bytes().enumerate();
+    while let Some((at, mut byte)) = bytes.next() {
         match quote {
-            None if c.is_whitespace() => {
+            None if is_space(byte) => {
                 end = at;
                 break;
             }
-            None if c == '\'' || c == '"' => {
-                quote = Some(c);
+            None if byte == b'\'' || byte == b'"' => {
+                quote = Some(byte);
                 continue;
             }
-            Some(open) if c == open => {
+            Some(open) if byte == open => {
                 quote = None;
                 continue;
             }
             _ => {}
         }
-        let mut behind = at + c.len_utf8();
-        if c == escape {
-            let Some((next, escaped)) = chars.next() else {
+        let mut behind = at + 1;
+        if char::from(byte) == escape {
+            let Some((next, escaped)) = bytes.next() else {
                 continue;
             };
-            c = escaped;
-            behind = next + c.len_utf8();
+            byte = escaped;
+            behind = next + 1;
         }
-        if c == '=' && equals.is_none() {
+        if byte == b'=' && equals.is_none() {
             equals = Some((behind, quote.is_some()));
         }
-        text.push(c);
+        text.push(char::from(byte));
     }
+    // Not in the middle of a character.
+    let end = (end..source.len()).find(|at| source.is_char_boundary(*at)).unwrap_or(source.len());
     let value = equals.map(|(at, open)| (rest.sub(at, end), open));
     (RawFlag { part: rest.sub(0, end), text, value }, end)
 }
@@ -154,5 +162,13 @@ mod tests {
         assert_eq!(flags_of("- --a").0, Vec::<String>::new());
         assert_eq!(flags_of("--"), (vec![], vec![], String::new()));
         assert_eq!(flags_of("--a='b c").0, ["--a=b c"]);
+    }
+
+    #[test]
+    fn flags_are_bytes() {
+        assert_eq!(flags_of("--link\u{a0}x"), (vec!["--linkÂ".into()], vec![None], "x".into()));
+        assert_eq!(flags_of("--a=入 b").1, [Some("入".to_owned())]);
+        assert_eq!(flags_of("--a=é b").1, [Some("é".to_owned())]);
+        assert_eq!(flags_of("--a \u{a0}--b c").0, ["--a"]);
     }
 }

@@ -210,13 +210,11 @@ impl Lexer<'_> {
 
     /// `((` of an arithmetic command, or an ordinary parenthesis.
     fn parenthesis(&mut self) {
-        if self.peek(1) == Some(b'(') && (self.starts_command() || self.last_word("for")) {
-            if let Some(end) = self.arithmetic_end() {
-                self.push(Kind::Arithmetic, end - self.at);
-                return;
-            }
+        let may = self.peek(1) == Some(b'(') && (self.starts_command() || self.last_word("for"));
+        match may.then(|| self.arithmetic_end()).flatten() {
+            Some(end) => self.push(Kind::Arithmetic, end - self.at),
+            None => self.push(Kind::Open, 1),
         }
-        self.push(Kind::Open, 1);
     }
 
     /// Behind the `))`, where both stand together.

@@ -1,6 +1,10 @@
 //! What a RUN does: its commands, one by one, with the variables they see.
 
+mod budget;
 mod build;
+mod compound;
+mod dir;
+mod json;
 mod lex;
 mod output;
 mod param;
@@ -19,8 +23,9 @@ mod wrap;
 
 use std::collections::BTreeMap;
 
+pub use budget::Budget;
+pub use dir::{Dir, join as join_path, normal as normal_path};
 pub use pattern::Pattern as Glob;
-pub use simple::{join as join_path, normal as normal_path};
 use walk::Walk;
 
 use super::span::Span;
@@ -42,6 +47,8 @@ pub struct Input<'a> {
     pub document: &'a Document,
     /// Those of the instruction.
     pub heredocs: &'a [Heredoc],
+    /// One for all bodies of a file.
+    pub budget: &'a Budget,
 }
 
 /// What is written behind the keyword.
@@ -171,6 +178,9 @@ pub struct Command {
     pub assigned: BTreeMap<String, Assigned>,
     /// The working directory, as far as it is known.
     pub dir: Value,
+    /// What is known of it where it is not known: [`HOLE`] stands for where the instruction starts, as in
+    /// `/\u{fffc}/src`. None where nothing is.
+    pub partly_dir: Option<String>,
     /// What it reads from a heredoc: the body's place.
     pub heredoc: Option<Span>,
     /// Where its output goes: `> file`, `| sudo tee file`.
@@ -205,7 +215,7 @@ pub struct Assigned {
     pub text: Text,
     /// `NAME=value`, the whole.
     pub span: Span,
-    /// The value alone.
+    /// The value alone, with the quotes around it.
     pub value_span: Span,
     /// The program sees it.
     pub exported: bool,
@@ -216,6 +226,11 @@ impl Command {
     pub fn program(&self) -> Option<&str> {
         let word = self.words.first()?.text.value.known()?;
         Some(word.rsplit('/').next().unwrap_or(word))
+    }
+
+    /// The working directory as one may be compared with another of the same stage: it may hold [`HOLE`].
+    pub fn place(&self) -> Option<&str> {
+        self.dir.known().or(self.partly_dir.as_deref())
     }
 
     pub fn args(&self) -> &[Arg] {

@@ -195,9 +195,7 @@ fn substitution(script: &str) -> Option<Filter> {
             part.push(char);
         } else if char == by {
             parts.push(String::new());
-        } else if count == 1 && matches!(char, '.' | '*' | '[' | '^' | '$') {
-            return None;
-        } else if count == 2 && char == '&' {
+        } else if (count == 1 && matches!(char, '.' | '*' | '[' | '^' | '$')) || (count == 2 && char == '&') {
             return None;
         } else if char != '\\' {
             part.push(char);

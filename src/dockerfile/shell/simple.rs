@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use super::Arg;
 use super::parse::is_assignment;
 use super::scan::is_name;
 use super::tree::{RedirectKind, Simple};
@@ -10,6 +9,7 @@ use super::vars::{Found, Variable};
 use super::walk::Walk;
 use super::word::{slice, unquoted};
 use super::wrap::{self, ShellScript};
+use super::{Arg, json};
 use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::{Joined, Word};
 use crate::dockerfile::value::{Text, Value};
@@ -20,17 +20,15 @@ const MOST_WRAPPERS: usize = 16;
 /// A command's words as they were written.
 enum Written<'s> {
     Script(&'s Joined, &'s [Range<usize>]),
-    Exec(&'s [Joined]),
+    Exec(&'s [Option<Joined>]),
 }
 
 impl Written<'_> {
-    /// A word without quotes, as a script of its own.
-    fn script(&self, index: usize) -> Joined {
+    /// A word without quotes, as a script of its own; none where its places in the file are not clear.
+    fn script(&self, index: usize) -> Option<Joined> {
         match self {
-            Self::Script(source, words) => {
-                words.get(index).map(|w| unquoted(source, w.clone())).unwrap_or_default()
-            }
-            Self::Exec(words) => words.get(index).cloned().unwrap_or_default(),
+            Self::Script(source, words) => words.get(index).map(|w| unquoted(source, w.clone())),
+            Self::Exec(words) => words.get(index).cloned().flatten(),
         }
     }
 }
@@ -98,7 +96,8 @@ impl Walk<'_> {
     /// A command in JSON form.
     pub fn exec(&mut self, words: &[Word]) {
         let (Some(start), Some(end)) = (words.first(), words.last()) else { return };
-        let scripts: Vec<Joined> = words.iter().map(|w| self.unescaped(w)).collect();
+        let document = self.input.document;
+        let scripts: Vec<Option<Joined>> = words.iter().map(|w| json::unescaped(document, w)).collect();
         let args = words.iter().map(|w| Arg { text: Text::known(&*w.text), partly: None, span: w.span }).collect();
         let evaluated = Evaluated {
             written: Written::Exec(&scripts),
@@ -110,32 +109,6 @@ impl Walk<'_> {
             first: 0,
         };
         self.run(evaluated, Vec::new());
-    }
-
-    /// A JSON form's word with the places of its characters.
-    fn unescaped(&self, word: &Word) -> Joined {
-        let written = self.input.document.slice(word.span);
-        let mut out = Joined::default();
-        let mut at = 1;
-        let inner = written.get(1..written.len().saturating_sub(1)).unwrap_or_default();
-        for (index, part) in inner.split('\\').enumerate() {
-            let mut part = part;
-            if index > 0 {
-                // An escape: its character stands for one.
-                let Some(char) = part.chars().next() else { return Joined::at(&*word.text, word.span.start) };
-                let text = match char {
-                    'n' => "\n",
-                    't' => "\t",
-                    _ => part.get(..char.len_utf8()).unwrap_or_default(),
-                };
-                out.push(text, word.span.start + at + 1);
-                at += 1 + char.len_utf8();
-                part = part.get(char.len_utf8()..).unwrap_or_default();
-            }
-            out.push(part, word.span.start + at);
-            at += part.len();
-        }
-        if out.text == word.text { out } else { Joined::at(&*word.text, word.span.start) }
     }
 
     fn run(&mut self, mut command: Evaluated<'_>, mut front: Vec<(String, Variable)>) {
@@ -190,26 +163,27 @@ impl Walk<'_> {
     fn inner_script(&mut self, command: &Evaluated<'_>, front: &[(String, Variable)]) -> bool {
         let origin = |index: usize| command.origins.get(index).copied().unwrap_or_default();
         if command.args.first().and_then(|a| a.text.value.known()) == Some("eval") && command.args.len() > 1 {
-            self.commands.truncate(command.first);
             let mut script = Joined::default();
             let mut last = None;
             for index in 1..command.args.len() {
                 if last.replace(origin(index)) == Some(origin(index)) {
                     continue;
                 }
-                let part = command.written.script(origin(index));
+                let Some(part) = command.written.script(origin(index)) else { return false };
                 let base = script.text.len();
                 script.pieces.extend(part.pieces.iter().map(|(at, file)| (base + at, *file)));
                 script.text.push_str(&part.text);
                 script.text.push(' ');
             }
+            self.commands.truncate(command.first);
             self.evaluated(&script);
             return true;
         }
         let script = match wrap::shell_script(&command.args) {
             Some(ShellScript::Word(index)) => {
+                let Some(script) = command.written.script(origin(index)) else { return false };
                 self.commands.truncate(command.first);
-                command.written.script(origin(index))
+                script
             }
             Some(ShellScript::Input) => match &command.heredoc {
                 Some((_, body)) => body.clone(),
@@ -234,22 +208,11 @@ impl Walk<'_> {
         match name.as_str() {
             "cd" => {
                 let target = args.iter().find(|a| !matches!(a.text.value.known(), Some("-P" | "-L" | "--")));
-                let next = match target {
-                    Some(arg) if arg.text.value.known() == Some("-") => self.old.clone(),
-                    Some(arg) => join(&self.dir, &arg.text.value),
-                    None => self.home(),
-                };
-                self.old = std::mem::replace(&mut self.dir, next);
+                let path = target.map_or_else(|| self.home(), |arg| arg.text.value.clone());
+                self.dirs.change(&path);
             }
-            "pushd" => {
-                let next = args.first().map_or(Value::Unknown, |arg| join(&self.dir, &arg.text.value));
-                self.old = std::mem::replace(&mut self.dir, next);
-                self.dirs.push(self.old.clone());
-            }
-            "popd" => {
-                let next = self.dirs.pop().unwrap_or_default();
-                self.old = std::mem::replace(&mut self.dir, next);
-            }
+            "pushd" => self.dirs.push(args.first().map_or(&Value::Unknown, |arg| &arg.text.value)),
+            "popd" => self.dirs.pop(),
             "export" | "declare" | "typeset" | "local" | "readonly" => self.declare(&name, command),
             "unset" => {
                 for arg in args {
@@ -301,37 +264,4 @@ impl Walk<'_> {
             _ => Value::Unknown,
         }
     }
-}
-
-/// A directory as seen from another.
-pub fn join(dir: &Value, path: &Value) -> Value {
-    if *path == Value::Unknown {
-        return Value::Unknown;
-    }
-    if path.all().all(|p| p.starts_with('/')) {
-        return Value::one_of(path.all().map(normal).collect());
-    }
-    if path.all().any(|p| p.starts_with('~')) || *dir == Value::Unknown {
-        return Value::Unknown;
-    }
-    let both = dir.all().flat_map(|d| {
-        path.all().map(move |p| if p.starts_with('/') { normal(p) } else { normal(&format!("{d}/{p}")) })
-    });
-    Value::one_of(both.collect())
-}
-
-/// A path without `.`, `..` and doubled slashes.
-pub fn normal(path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop();
-            }
-            other => parts.push(other),
-        }
-    }
-    let joined = parts.join("/");
-    if path.starts_with('/') { format!("/{joined}") } else { joined }
 }

@@ -1,5 +1,7 @@
 //! Whole scripts.
 
+mod forms;
+
 use super::*;
 use crate::dockerfile::span::LineIndex;
 use crate::dockerfile::value::{Origin, Variable};
@@ -29,6 +31,7 @@ fn parsed_in(text: &str, scope: &Scope, kind: ShellKind) -> Parsed {
         when: When::Build,
         document: &document,
         heredocs: &[],
+        budget: &Budget::default(),
     })
 }
 
@@ -143,7 +146,7 @@ fn variables_are_put_in() {
 
 #[test]
 fn what_is_known_in_part_is_kept() {
-    let partly = |text: &str| commands(text).last().and_then(|c| c.words.last().map(|w| words_of(w)));
+    let partly = |text: &str| commands(text).last().and_then(|c| c.words.last().map(words_of));
     assert_eq!(partly("e torch==$V"), Some("torch==\u{fffc}".into()));
     assert_eq!(partly("e torch${V:+==$V}"), Some("torch==\u{fffc}".into()));
     assert_eq!(partly("e \"$(x)/y\""), Some("\u{fffc}/y".into()));
@@ -219,6 +222,26 @@ fn directories_are_followed() {
 }
 
 #[test]
+fn directories_are_followed_from_one_that_is_not_known() {
+    let document = document("cd a && x; cd /b; x; cd $c; x");
+    let joined = Joined::at(&*document.text, 0);
+    let parsed = super::commands(&Input {
+        instruction: 0,
+        body: Script::Text(&joined),
+        scope: &Scope::new(),
+        dir: &Value::Unknown,
+        kind: ShellKind::Posix,
+        when: When::Build,
+        document: &document,
+        heredocs: &[],
+        budget: &Budget::default(),
+    });
+    let places: Vec<Option<&str>> =
+        parsed.commands.iter().filter(|c| words(c) == "x").map(Command::place).collect();
+    assert_eq!(places, [Some("/\u{fffc}/a"), Some("/b"), None]);
+}
+
+#[test]
 fn outputs_and_heredocs_are_noted() {
     let output = |text: &str| {
         let all = commands(text);
@@ -255,6 +278,7 @@ fn spans_go_back_to_the_file() {
         when: When::Start,
         document: &document,
         heredocs: &[],
+        budget: &Budget::default(),
     });
     let slices: Vec<Vec<&str>> =
         parsed.commands.iter().map(|c| c.words.iter().map(|w| document.slice(w.span)).collect()).collect();
@@ -262,122 +286,4 @@ fn spans_go_back_to_the_file() {
     assert_eq!(document.slice(parsed.commands[0].span), "é a \\\n    'b c' dd");
     assert_eq!(parsed.commands[0].instruction, 3);
     assert_eq!(parsed.commands[0].when, When::Start);
-}
-
-#[test]
-fn docker_heredocs_are_scripts() {
-    let file = "RUN <<EOF\npip install a\nif x; then\n b\nfi\nEOF\n";
-    let heredoc = |file: &str, opener: &str| {
-        let start = file.find('\n').unwrap() + 1;
-        let end = file.rfind("EOF").unwrap();
-        Heredoc {
-            name: "EOF".into(),
-            expand: true,
-            strip_tabs: false,
-            opener: Span::new(file.find(opener).unwrap(), file.find('\n').unwrap()),
-            body: Span::new(start, end),
-            end: Some(Span::new(end, end + 3)),
-        }
-    };
-    let run = |file: &str| {
-        let document = document(file);
-        let first = file.lines().next().unwrap();
-        let joined = Joined::at(&first[4..], 4);
-        let scope = Scope::new();
-        let parsed = super::commands(&Input {
-            instruction: 0,
-            body: Script::Text(&joined),
-            scope: &scope,
-            dir: &Value::Unknown,
-            kind: ShellKind::Posix,
-            when: When::Build,
-            document: &document,
-            heredocs: &[heredoc(file, "<<")],
-        });
-        assert!(parsed.unparsed.is_empty());
-        parsed
-            .commands
-            .iter()
-            .map(|c| {
-                let slices: Vec<&str> = c.words.iter().map(|w| document.slice(w.span)).collect();
-                let body = c.heredoc.map_or("", |h| document.slice(h));
-                format!("{} {body}", slices.join(" "))
-            })
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(run(file), ["pip install a ", "x ", "b "]);
-    assert_eq!(run("RUN bash <<EOF && c\na b\nEOF\n"), ["a b ", "c "]);
-    assert_eq!(run("RUN cat <<EOF >f\na b\nEOF\n"), ["cat a b\n"]);
-    assert_eq!(
-        run("RUN <<EOF\n#!/usr/bin/env python3\nimport x\nEOF\n"),
-        ["/usr/bin/env python3 #!/usr/bin/env python3\nimport x\n"]
-    );
-    assert_eq!(run("RUN <<EOF\n#!/bin/bash\na\nEOF\n"), ["a "]);
-}
-
-#[test]
-fn json_forms_are_commands() {
-    let file = r#"CMD ["bash", "-c", "a \"b c\" d"]"#;
-    let document = document(file);
-    let word = |written: &str, text: &str| {
-        let start = file.find(written).unwrap();
-        Word { text: text.into(), span: Span::new(start, start + written.len()), literal: true }
-    };
-    let words = [word("\"bash\"", "bash"), word("\"-c\"", "-c"), word(r#""a \"b c\" d""#, "a \"b c\" d")];
-    let scope = Scope::new();
-    let parsed = super::commands(&Input {
-        instruction: 0,
-        body: Script::Exec(&words),
-        scope: &scope,
-        dir: &Value::Unknown,
-        kind: ShellKind::Posix,
-        when: When::Start,
-        document: &document,
-        heredocs: &[],
-    });
-    let slices: Vec<&str> = parsed.commands[0].words.iter().map(|w| document.slice(w.span)).collect();
-    assert_eq!(slices, ["a", r#""b c\""#, "d"]);
-}
-
-#[test]
-fn broken_scripts_are_guessed() {
-    let parsed = parsed_in("a 'b && pip install c; if", &Scope::new(), ShellKind::Posix);
-    assert_eq!(parsed.unparsed, [Span::new(0, 25)]);
-    assert!(parsed.commands.iter().all(|c| c.guessed));
-    assert_eq!(parsed.commands.iter().map(words).collect::<Vec<_>>(), ["a b", "pip install c"]);
-    let parsed = parsed_in("Write-Host $x ; pip install c", &Scope::new(), ShellKind::Other);
-    assert!(parsed.unparsed.is_empty());
-    assert_eq!(parsed.commands.iter().map(words).collect::<Vec<_>>(), ["Write-Host \u{fffc}", "pip install c"]);
-}
-
-#[test]
-fn hostile_scripts_end() {
-    for text in [
-        "a=$a$a$a$a; ".repeat(5000),
-        "$(".repeat(20_000),
-        format!("{}a{}", "$(".repeat(20_000), ")".repeat(20_000)),
-        format!("e {}x{}", "${a:-".repeat(20_000), "}".repeat(20_000)),
-        "(".repeat(50_000),
-        "if a; then ".repeat(50_000),
-        "a=1; if b; then c=2; fi; ".repeat(10_000),
-        "x=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; ".to_owned() + &"e ${x//*a*a*a*/y}; ".repeat(5000),
-        (0..20_000).map(|n| format!("v{n}={n}; ")).collect::<String>() + &"c;".repeat(10_000),
-        "L='a b c d e f g h'; L=\"$L $L $L $L $L $L $L\"; L=\"$L $L $L $L $L\"; ".to_owned()
-            + &"$L ".repeat(10_000),
-        "eval ".repeat(10_000),
-        "bash -c \"".repeat(10_000),
-        "sudo ".repeat(50_000),
-        "'".repeat(100_001),
-        "\" ".repeat(100_001),
-        "cat <<A ".repeat(20_000) + "\n",
-        "[[ ".repeat(50_000),
-        "9".repeat(100) + ">x",
-        "a".repeat(3 << 20),
-    ] {
-        let start = std::time::Instant::now();
-        let parsed = parsed_in(&text, &Scope::new(), ShellKind::Posix);
-        parsed_in(&text, &Scope::new(), ShellKind::Other);
-        assert!(start.elapsed().as_secs() < 10, "{}", &text[..20]);
-        assert!(parsed.commands.len() <= 20_000);
-    }
 }

@@ -3,25 +3,20 @@
 use std::mem;
 use std::ops::Range;
 
+use super::dir::Dirs;
 use super::lex::tokens;
 use super::parse::parse;
-use super::scan::{closing, is_name};
 use super::tree::{AndOr, Joint, List, Node, Pipeline, Redirect, RedirectKind};
 use super::vars::{Variable, Variables};
 use super::word::slice;
 use super::{Arg, Command, Input, When, plain};
 use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::Joined;
-use crate::dockerfile::value::{Text, Trail, Value};
+use crate::dockerfile::value::{Text, Value};
 
-/// Commands and compound commands of one body.
-const MOST_STEPS: usize = 16 * 1024;
-
-/// Bytes that words and the variables that commands see may take, in one body.
-const MOST_BYTES: usize = 32 << 20;
-
-/// Steps of matching patterns.
-const MOST_WORK: usize = 1 << 26;
+/// About what a word and a command take.
+const WORD_BYTES: usize = 160;
+const COMMAND_BYTES: usize = 400;
 
 /// Scripts inside of scripts: `$(…)`, `bash -c`, `eval`.
 const MOST_SCRIPTS: usize = 8;
@@ -34,24 +29,19 @@ pub struct Walk<'a> {
     pub commands: Vec<Command>,
     pub unparsed: Vec<Span>,
     pub variables: Variables,
-    pub dir: Value,
-    /// Directories that `pushd` left.
-    pub dirs: Vec<Value>,
-    /// For `cd -`.
-    pub old: Value,
+    pub dirs: Dirs,
     pub when: When,
     pub guessed: bool,
-    bytes: usize,
-    work: usize,
-    steps: usize,
+    /// The body is noted as one that was not read in full.
+    cut: bool,
     scripts: usize,
 }
 
 /// What a branch may have changed.
-struct State {
+#[derive(Clone)]
+pub struct State {
     variables: Variables,
-    dir: Value,
-    dirs: Vec<Value>,
+    dirs: Dirs,
 }
 
 impl<'a> Walk<'a> {
@@ -61,39 +51,32 @@ impl<'a> Walk<'a> {
             commands: Vec::new(),
             unparsed: Vec::new(),
             variables: Variables::default(),
-            dir: input.dir.clone(),
-            dirs: Vec::new(),
-            old: Value::Unknown,
+            dirs: Dirs::new(input.dir),
             when: input.when,
             guessed: false,
-            bytes: MOST_BYTES,
-            work: MOST_WORK,
-            steps: MOST_STEPS,
+            cut: false,
             scripts: 0,
         }
     }
 
     /// Takes bytes from what may be used; false when there are none left.
-    pub fn spend(&mut self, bytes: usize) -> bool {
-        let left = self.bytes.checked_sub(bytes);
-        self.bytes = left.unwrap_or(0);
-        left.is_some()
+    pub fn spend(&self, bytes: usize) -> bool {
+        self.input.budget.spend(bytes)
     }
 
     /// The same for steps of matching.
-    pub fn work(&mut self, steps: usize) -> bool {
-        let left = self.work.checked_sub(steps);
-        self.work = left.unwrap_or(0);
-        left.is_some()
+    pub fn work(&self, steps: usize) -> bool {
+        self.input.budget.work(steps)
     }
 
-    /// A step; false when the body has had too many.
-    fn step(&mut self, source: &Joined) -> bool {
-        if self.steps == 1 {
+    /// One more command, of so many words; false when it is too much.
+    pub fn step(&mut self, source: &Joined, words: usize) -> bool {
+        let may = self.input.budget.step() && self.spend(COMMAND_BYTES + words * WORD_BYTES);
+        if !may && !self.cut {
+            self.cut = true;
             self.unparsed.push(source.span(0..source.text.len()));
         }
-        self.steps = self.steps.saturating_sub(1);
-        self.steps > 0
+        may
     }
 
     /// A whole script of the body.
@@ -128,7 +111,7 @@ impl<'a> Walk<'a> {
     pub fn other(&mut self, source: &Joined) {
         self.guessed = true;
         for words in plain::other(&source.text) {
-            if !self.step(source) || !self.spend(words.len() * 100) {
+            if !self.step(source, words.len()) {
                 return;
             }
             let (Some(first), Some(last)) = (words.first(), words.last()) else { continue };
@@ -180,26 +163,24 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn save(&self) -> State {
-        State { variables: self.variables.clone(), dir: self.dir.clone(), dirs: self.dirs.clone() }
+    pub fn save(&self) -> State {
+        State { variables: self.variables.clone(), dirs: self.dirs.clone() }
     }
 
-    fn restore(&mut self, state: State) {
+    pub fn restore(&mut self, state: State) {
         self.variables = state.variables;
-        self.dir = state.dir;
         self.dirs = state.dirs;
     }
 
     /// Either the present state or another.
-    fn merge(&mut self, other: &State) {
+    pub fn merge(&mut self, other: &State) {
         let variables = mem::take(&mut self.variables);
         self.variables = variables.merge(&other.variables, self.input.scope);
-        self.dir = self.dir.or(&other.dir);
-        self.dirs.truncate(other.dirs.len());
+        self.dirs = self.dirs.or(&other.dirs);
     }
 
     /// Runs something that may not run at build time.
-    fn maybe<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
+    pub fn maybe<T>(&mut self, run: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.when;
         if self.when == When::Build {
             self.when = When::BuildMaybe;
@@ -209,7 +190,7 @@ impl<'a> Walk<'a> {
         out
     }
 
-    fn list(&mut self, source: &Joined, list: &List) {
+    pub fn list(&mut self, source: &Joined, list: &List) {
         for item in &list.items {
             self.and_or(source, item);
         }
@@ -262,7 +243,11 @@ impl<'a> Walk<'a> {
     }
 
     fn node(&mut self, source: &Joined, node: &Node) {
-        if !self.step(source) {
+        let words = match node {
+            Node::Simple(simple) => simple.words.len() + simple.assignments.len(),
+            _ => 0,
+        };
+        if !self.step(source, words) {
             return;
         }
         match node {
@@ -309,102 +294,6 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn conditional(&mut self, source: &Joined, arms: &[(List, List)], otherwise: Option<&List>) {
-        for (index, (condition, _)) in arms.iter().enumerate() {
-            if index == 0 {
-                self.list(source, condition);
-            } else {
-                self.maybe(|walk| walk.list(source, condition));
-            }
-        }
-        let bodies: Vec<&List> = arms.iter().map(|(_, body)| body).chain(otherwise).collect();
-        self.branches(source, &bodies, otherwise.is_none());
-    }
-
-    /// One of several lists runs, or perhaps none.
-    fn branches(&mut self, source: &Joined, bodies: &[&List], none: bool) {
-        let before = self.save();
-        let mut ends: Vec<State> = Vec::new();
-        for body in bodies {
-            self.restore(State {
-                variables: before.variables.clone(),
-                dir: before.dir.clone(),
-                dirs: before.dirs.clone(),
-            });
-            self.maybe(|walk| walk.list(source, body));
-            if !leaves(source, body) {
-                ends.push(self.save());
-            }
-        }
-        if none {
-            ends.push(before);
-        }
-        if let Some(first) = ends.pop() {
-            self.restore(first);
-        }
-        for end in &ends {
-            self.merge(end);
-        }
-    }
-
-    fn for_loop(&mut self, source: &Joined, name: &Range<usize>, words: Option<&[Range<usize>]>, body: &List) {
-        let mut all = Vec::new();
-        let mut unknown = words.is_none();
-        let mut trail: Vec<Trail> = Vec::new();
-        for word in words.unwrap_or_default() {
-            for arg in self.word(source, word.clone()) {
-                unknown |= arg.text.value == Value::Unknown;
-                all.extend(arg.text.value.all().map(str::to_owned));
-                super::vars::add_trail(&mut trail, &arg.text.trail);
-            }
-        }
-        // What a pattern for file names stands for is not known.
-        unknown |= all.iter().any(|v| v.contains(['*', '?']));
-        let value = if unknown { Value::Unknown } else { Value::one_of(all) };
-        let span = source.span(name.clone());
-        let value_span = match words {
-            Some([first, .., last]) => source.span(first.start..last.end),
-            Some([one]) => source.span(one.clone()),
-            _ => span,
-        };
-        let name = source.text.get(name.clone()).unwrap_or_default();
-        let before = self.save();
-        if is_name(name.as_bytes()) {
-            let text = Text { value, trail };
-            let variable =
-                Variable { text, span: span.to(value_span), value_span, exported: false, items: None, gone: false };
-            self.variables.set(name, variable);
-        }
-        self.maybe(|walk| walk.list(source, body));
-        self.merge(&before);
-    }
-
-    /// The command substitutions inside of `[[ … ]]`.
-    fn test(&mut self, source: &Joined, range: &Range<usize>) {
-        let text = source.text.get(..range.end).unwrap_or_default();
-        let mut at = range.start;
-        while let Some(next) = text.get(at..).and_then(|t| t.find("$(")) {
-            let start = at + next;
-            let Some(end) = closing(text, start) else { break };
-            self.nested(&slice(source, start + 2..end - 1));
-            at = end;
-        }
-    }
-
-    /// What `(( … ))` sets is not known afterwards.
-    fn arithmetic(&mut self, source: &Joined, range: &Range<usize>) {
-        let text = source.text.get(range.clone()).unwrap_or_default();
-        if !text.contains(['=', '+', '-']) {
-            return;
-        }
-        let span = source.span(range.clone());
-        for name in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
-            if self.variables.get(name).is_some() {
-                self.variables.forget(name, span);
-            }
-        }
-    }
-
     /// Notes a command.
     pub fn emit(
         &mut self,
@@ -428,7 +317,8 @@ impl<'a> Walk<'a> {
             when: self.when,
             words,
             assigned,
-            dir: self.dir.clone(),
+            dir: self.dirs.now.value.clone(),
+            partly_dir: self.dirs.now.partly.clone(),
             heredoc,
             output,
             guessed: self.guessed,
@@ -443,19 +333,6 @@ fn is_test(source: &Joined, pipeline: &Pipeline) -> bool {
         [Node::Simple(simple)] => {
             let word = simple.words.first().and_then(|w| source.text.get(w.clone()));
             matches!(word, Some("[" | "test"))
-        }
-        _ => false,
-    }
-}
-
-/// A branch behind which nothing goes on.
-fn leaves(source: &Joined, list: &List) -> bool {
-    let last = list.items.last().and_then(|i| i.pipelines.last());
-    let Some((Joint::First | Joint::And, pipeline)) = last else { return false };
-    match pipeline.stages.as_slice() {
-        [Node::Simple(simple)] => {
-            let word = simple.words.first().and_then(|w| source.text.get(w.clone()));
-            matches!(word, Some("exit" | "false"))
         }
         _ => false,
     }

@@ -1,9 +1,9 @@
 //! Every place of a file where an architecture variable gets a value, and the builds that take it from there.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 
 use crate::catalog::arch_lists::{ArchList, ArchVariable, Maker};
-use crate::dockerfile::shell::Command;
+use crate::dockerfile::shell::{Assigned, Command, When};
 use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::{Body, Pair};
 use crate::dockerfile::value::{Origin, Trail, Value};
@@ -88,23 +88,24 @@ impl<'l> Lint<'l> {
                 self.of_text(set.name, set.value, set.trail, place, &found, &mut out);
             }
         }
-        let mut seen: HashSet<Span> = HashSet::new();
-        for (_, command) in self.build_commands() {
-            for (name, assigned) in &command.assigned {
-                // The names of a loop and the like have no value of their own.
-                if assigned.value_span.is_empty() || !seen.insert(assigned.span) {
-                    continue;
-                }
-                let found = Found {
-                    how: How::Shell,
-                    span: assigned.span,
-                    instruction: command.instruction,
-                    stage: self.reading.stage_of(command.instruction),
-                };
-                let text = &assigned.text;
-                let place = self.place_of(assigned.value_span, &text.value, &text.trail);
-                self.of_text(name, &text.value, &text.trail, place, &found, &mut out);
+        // Of one assignment the last command that sees it knows most: behind an `if` it is one of several.
+        let mut assigned: BTreeMap<Span, (&'l str, &'l Assigned, &'l Command)> = BTreeMap::new();
+        let runs = |c: &&Command| c.when != When::Start && self.built(c.instruction);
+        for command in self.reading.commands.iter().filter(runs) {
+            for (name, value) in command.assigned.iter().filter(|(_, a)| !a.value_span.is_empty()) {
+                assigned.insert(value.span, (name, value, command));
             }
+        }
+        for (name, assigned, command) in assigned.into_values() {
+            let found = Found {
+                how: How::Shell,
+                span: assigned.span,
+                instruction: command.instruction,
+                stage: self.reading.stage_of(command.instruction),
+            };
+            let text = &assigned.text;
+            let place = self.place_of(assigned.value_span, &text.value, &text.trail);
+            self.of_text(name, &text.value, &text.trail, place, &found, &mut out);
         }
         for setting in &mut out {
             setting.readers = readers(self, setting, builds);

@@ -1,13 +1,16 @@
 //! Questions that several rules ask of a file.
 
 use crate::catalog::bases::Base;
+use crate::catalog::system_packages;
+use crate::dockerfile::commands;
 use crate::dockerfile::reading;
 use crate::dockerfile::shell::{Command, When};
 use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::{Body, Keyword, Pair};
 use crate::dockerfile::value::{Origin, Scope, Trail, Value, Variable};
 
-use super::Lint;
+use super::{Found, Lint};
+use crate::model::Severity;
 
 /// One `NAME=value` of an ENV or ARG instruction.
 pub struct Set<'a> {
@@ -163,5 +166,79 @@ pub fn origin_span(origin: Origin) -> Option<Span> {
     match origin {
         Origin::Arg(span) | Origin::Env(span) | Origin::Shell(span) => Some(span),
         Origin::Given | Origin::Base | Origin::Predefined => None,
+    }
+}
+
+/// A package asked of the distribution's installer, with what the catalog knows of it.
+pub struct Package<'a> {
+    pub asked: &'a commands::SystemPackage,
+    /// The command's whole list.
+    pub install: &'a commands::SystemInstall,
+    pub command: &'a Command,
+    pub stage: usize,
+    pub in_image: bool,
+    pub known: system_packages::SystemPackage,
+}
+
+impl Lint<'_> {
+    /// Packages that stages which are built install, as far as the catalog knows them. Names that are not known whole
+    /// are left out.
+    pub fn packages(&self) -> Vec<Package<'_>> {
+        let mut out = Vec::new();
+        for install in &self.asks.system {
+            let Some(command) = self.reading.commands.get(install.command) else { continue };
+            let Some((at, stage)) = self.stage_of(command.instruction) else { continue };
+            if !stage.built || command.when == When::Start {
+                continue;
+            }
+            for asked in install.packages.iter().filter(|p| !p.unsure) {
+                let known = self.catalog.system_packages().classify(&asked.name, asked.version.as_deref());
+                out.extend(known.map(|known| Package {
+                    asked,
+                    install,
+                    command,
+                    stage: at,
+                    in_image: stage.in_image,
+                    known,
+                }));
+            }
+        }
+        out
+    }
+
+    /// Whether what an instruction does is done before another does its: earlier in the same stage, or in a stage that
+    /// the other's is FROM.
+    pub fn is_before(&self, earlier: usize, later: usize) -> bool {
+        let (Some((a, _)), Some((b, _))) = (self.stage_of(earlier), self.stage_of(later)) else { return false };
+        if a == b { earlier <= later } else { self.chain(b).contains(&a) }
+    }
+
+    /// The commands of a stage and of those it is FROM.
+    pub fn chain_commands(&self, stage: usize) -> impl Iterator<Item = (usize, &Command)> {
+        let chain = self.chain(stage);
+        let stages = &self.reading.stages;
+        self.reading.commands.iter().enumerate().filter(move |(_, c)| {
+            c.when != When::Start
+                && chain.iter().filter_map(|s| stages.get(*s)).any(|s| s.instructions.contains(&c.instruction))
+        })
+    }
+}
+
+impl Package<'_> {
+    /// A finding at the package's name: one level lower where the command runs only perhaps, or could not be parsed;
+    /// at most a warning where its row is no more than remembered.
+    pub fn found(&self, severity: Severity, message: String) -> Found {
+        let sure = self.command.when == When::Build && !self.command.guessed;
+        let severity = if sure { severity } else { lower(severity) };
+        let severity = if self.known.sure { severity } else { severity.min(Severity::Warning) };
+        Found { severity, ..Found::note(self.asked.span, message) }.because(self.known.because.clone())
+    }
+}
+
+/// The next lower severity, as for what runs only perhaps.
+pub fn lower(severity: Severity) -> Severity {
+    match severity {
+        Severity::Error => Severity::Warning,
+        Severity::Warning | Severity::Note => Severity::Note,
     }
 }

@@ -3,12 +3,31 @@
 
 use crate::catalog::arch_lists::{ArchVariable, ArchVariables, Grammar};
 use crate::catalog::extensions::{Extension, Prebuilt};
-use crate::dockerfile::commands::{Asked, BuildTool, PipInstall, Requirement, SourceBuild};
+use crate::dockerfile::commands::{Asked, BuildTool, GitClone, PipInstall, Requirement, SourceBuild};
 use crate::dockerfile::shell::{Command, When};
 use crate::dockerfile::span::Span;
 use crate::dockerfile::value::Value;
 
 use super::Lint;
+
+/// Parts of a project's name that say it has kernels of its own.
+const KERNELS: &[&str] = &[
+    "cuda",
+    "kernel",
+    "ext",
+    "exts",
+    "ops",
+    "raster",
+    "rasterization",
+    "attn",
+    "attention",
+    "gpu",
+    "nvcc",
+    "cutlass",
+];
+
+/// Variables that only builds of extensions read.
+const BUILDERS: &[&str] = &["MAX_JOBS", "NVCC_THREADS", "FORCE_CUDA", "TORCH_NVCC_FLAGS", "NVCC_APPEND_FLAGS"];
 
 /// What starts the compilers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +85,45 @@ impl Build<'_> {
         }
     }
 
+    /// Whether it is told to build the part that has device code, where it must be.
+    pub fn wants_cuda(&self, lint: &Lint<'_>) -> bool {
+        self.project.is_none_or(|p| p.cuda_when.is_empty() || self.is_given(lint, &p.cuda_when))
+    }
+
+    /// Whether one of some options is given, on its command line or in variables: "GGML_CUDA=on".
+    pub fn is_given(&self, lint: &Lint<'_>, options: &[String]) -> bool {
+        let held = |holder: &str, word: &str| {
+            lint.seen(self.command, holder)
+                .is_some_and(|(v, _)| v.all().any(|v| v.to_ascii_lowercase().contains(word)))
+        };
+        let asks = |when: &String| {
+            let word = when.to_ascii_lowercase();
+            let given = when.split_once('=').is_some_and(|(name, value)| {
+                lint.seen(self.command, name).is_some_and(|(v, _)| v.known() == Some(value))
+            });
+            given || self.speaks_of(&word) || ["CMAKE_ARGS", "SKBUILD_CMAKE_ARGS"].iter().any(|h| held(h, &word))
+        };
+        options.iter().any(asks)
+    }
+
+    /// Whether its name or the way it is built says that it has kernels of its own.
+    pub fn looks_like_kernels(&self) -> bool {
+        let name = self.origin.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+        let named = name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| KERNELS.contains(&part));
+        // In the same RUN: in ENV they may be meant for another build.
+        let builders = BUILDERS.iter().any(|name| self.command.assigned.get(*name).is_some_and(|a| a.exported));
+        // A build that wants the environment's torch compiles against it; so does a setup.py that is run by itself.
+        let isolated = self.pip.is_some_and(|p| !p.no_build_isolation);
+        named || builders || !isolated || self.speaks_of("cuda_ext") || self.speaks_of("--cuda")
+    }
+
+    /// Whether an error may rest on it: it always runs, and what is known of the project was looked up.
+    pub fn is_certain(&self) -> bool {
+        let by_name = self.by == By::Pip && self.origin.is_empty();
+        let sure = |p: &Extension| p.is_sure() && (!by_name || p.prebuilt_is_sure());
+        self.is_sure() && self.project.is_none_or(sure)
+    }
+
     /// Whether it always runs, should the build get that far.
     pub fn is_sure(&self) -> bool {
         self.command.when == When::Build && !self.command.guessed
@@ -75,13 +133,18 @@ impl Build<'_> {
     pub fn reads(&self, variable: &ArchVariable, name: &str) -> Reads {
         let own = |v: &String| v == name || *v == variable.name || variable.aliases.contains(v);
         if let Some(project) = self.project {
-            // CMake below a known project takes its own variables whatever the project says of others.
+            // An option of CMake's is no variable of the environment, but has one of its own.
+            let named = |v: &String| v == name && (variable.environment.is_empty() || *v != variable.name);
+            let by_tool = project.variables.iter().any(own) && variable.environment.iter().any(|n| n == name);
+            // CMake below a known project takes its own variable whatever the project says of others.
             let cmake = self.by == By::Cmake && variable.grammar == Grammar::Cmake;
-            return match project.variables.iter().any(own) {
-                true if self.takes(variable, name) => Reads::Surely,
-                _ if cmake && variable.environment.iter().any(|n| n == name) => Reads::Surely,
-                _ if variable.adds && variable.environment.iter().any(|n| n == name) => Reads::Surely,
-                _ => Reads::No,
+            let any = project.variables.iter().any(named)
+                || by_tool
+                || (cmake || variable.adds) && variable.environment.iter().any(|n| n == name);
+            return match (any, project.is_sure()) {
+                (true, true) => Reads::Surely,
+                (true, false) => Reads::Probably,
+                (false, _) => Reads::No,
             };
         }
         let by_tool = variable.general && variable.environment.iter().any(|n| n == name);
@@ -90,7 +153,8 @@ impl Build<'_> {
                 true => Reads::Surely,
                 false => Reads::Probably,
             },
-            (By::Pip | By::Setuptools, Grammar::Torch | Grammar::Cmake) if by_tool => Reads::Probably,
+            (By::Pip, Grammar::Torch | Grammar::Cmake) if by_tool && self.looks_like_kernels() => Reads::Probably,
+            (By::Setuptools, Grammar::Torch | Grammar::Cmake) if by_tool => Reads::Probably,
             (By::Cmake, Grammar::Cmake) if by_tool => Reads::Surely,
             (By::Cmake, Grammar::Torch) if by_tool && self.speaks_of("torch") => Reads::Probably,
             (By::Make, Grammar::Gencode) => Reads::Probably,
@@ -103,21 +167,17 @@ impl Build<'_> {
     /// The variables that it reads from its environment, under the names that it reads.
     pub fn wants<'c>(&self, variables: &'c ArchVariables) -> Vec<(&'c ArchVariable, &'c str, Reads)> {
         let mut out = Vec::new();
-        for variable in variables.all() {
-            let own = variable.environment.is_empty().then_some(&variable.name);
-            for name in own.into_iter().chain(&variable.environment) {
+        for variable in variables.all().iter().filter(|v| !v.adds) {
+            let own = std::iter::once(&variable.name).chain(&variable.aliases).chain(&variable.environment);
+            for name in own {
                 let reads = self.reads(variable, name);
-                if reads != Reads::No && !variable.adds {
+                let seen = |(_, n, _): &(&ArchVariable, &str, Reads)| *n == name.as_str();
+                if reads != Reads::No && !out.iter().any(seen) {
                     out.push((variable, name.as_str(), reads));
                 }
             }
         }
         out
-    }
-
-    /// The environment's name is one that is read there: `CUDAARCHS`, not `CMAKE_CUDA_ARCHITECTURES`.
-    fn takes(&self, variable: &ArchVariable, name: &str) -> bool {
-        variable.environment.is_empty() || variable.environment.iter().any(|n| n == name)
     }
 
     /// Whether a word of its command, or of where it comes from, holds a text (in lower case).
@@ -146,7 +206,15 @@ impl<'l> Lint<'l> {
             };
             let Some(mut build) = self.build(source.command, by) else { continue };
             build.source = Some(source);
-            self.comes_from(&source.dir, &mut build);
+            // `python path/setup.py` builds what stands beside the script.
+            let script = build.command.words.iter().filter_map(|w| w.text.value.known()?.strip_suffix("/setup.py"));
+            let beside = script.last().filter(|_| by == By::Setuptools);
+            let dir = match (beside, build.command.dir.known()) {
+                (Some(path), _) if path.starts_with('/') => Value::Known(path.to_owned()),
+                (Some(path), Some(dir)) => Value::Known(joined(dir, path)),
+                _ => source.dir.clone(),
+            };
+            self.comes_from(&dir, &mut build);
             out.push(build);
         }
         out.sort_by_key(|b| (b.index, b.span));
@@ -212,8 +280,11 @@ impl<'l> Lint<'l> {
     /// A package by name that pip compiles.
     fn compiled(&self, pip: &PipInstall, wanted: &Requirement) -> Option<&'l Extension> {
         let project = self.catalog.extensions().find_package(&wanted.name)?;
+        // OpenMMLab's installer looks for wheels on its own pages first.
+        let by_mim = self.reading.commands.get(pip.command).and_then(Command::program) == Some("mim");
         let forced = pip.no_binary.iter().any(|n| n == ":all:" || crate::catalog::names::dist(n) == wanted.name);
-        let elsewhere = pip.index.is_some() || !pip.extra_indexes.is_empty() || !pip.find_links.is_empty();
+        let elsewhere =
+            by_mim || pip.index.is_some() || !pip.extra_indexes.is_empty() || !pip.find_links.is_empty();
         let compiles = match project.prebuilt {
             Prebuilt::Source => !elsewhere,
             Prebuilt::OwnIndex => project.pip_compiles() && !elsewhere,
@@ -226,7 +297,17 @@ impl<'l> Lint<'l> {
 
     /// Which repository a folder is of: cloned there before, in this stage or one it is FROM.
     fn comes_from(&self, dir: &Value, build: &mut Build<'l>) {
-        let Some(dir) = dir.known() else { return };
+        let Some(dir) = dir.known() else {
+            // `git clone … && cd … && pip install .` where the folder that it starts in is not known.
+            let same = |c: &&GitClone| {
+                let at = self.reading.commands.get(c.command).map(|c| c.instruction);
+                c.command < build.index && at == Some(build.command.instruction)
+            };
+            let last = self.asks.clones.iter().rfind(same).and_then(|c| c.url.value.known());
+            build.project = last.and_then(|url| self.catalog.extensions().find_repository(url));
+            build.origin = last.map_or(String::new(), |url| short(url).to_owned());
+            return;
+        };
         let stages = self.chain(build.stage);
         let before = |command: usize| {
             let at = self.reading.commands.get(command).and_then(|c| self.reading.stage_of(c.instruction));
@@ -244,6 +325,10 @@ impl<'l> Lint<'l> {
             }
             None => {
                 let last = dir.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+                // Copied from the context: a folder of a known project's name is that project's.
+                let extensions = self.catalog.extensions();
+                let named = extensions.find_repository(&format!("github.com/-/{last}"));
+                build.project = named.or_else(|| extensions.find_package(last));
                 // Names of places, which say nothing of what is there.
                 if !["", ".", "app", "workspace", "build", "src", "opt", "root", "tmp", "code"].contains(&last) {
                     build.origin = last.to_owned();

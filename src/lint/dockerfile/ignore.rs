@@ -1,6 +1,9 @@
 //! Comments that accept findings: `# imagelint: ignore[rule, rule] reason` above an instruction or between its lines,
 //! `stage ignore[…]` for the stage it stands in, `file ignore[…]` for the file; without brackets, for all rules.
 
+#[cfg(test)]
+mod tests;
+
 use memchr::memmem;
 
 use super::Found;
@@ -16,6 +19,9 @@ const MARK: &str = "imagelint:";
 /// How it is written, for those who wrote it otherwise.
 const FORM: &str = "write `# imagelint: ignore[RULE] REASON`, with `stage` or `file` before `ignore` for more than \
                     the next instruction";
+
+/// Comments of one file, and rules of one comment, that are read.
+const MOST: usize = 1_000;
 
 /// What a comment covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -89,6 +95,11 @@ impl Ignores {
     fn add(&mut self, reading: &Reading, span: Span, inside: Option<usize>) {
         match parse(reading.document.slice(span), span.start) {
             None => {}
+            Some(_) if self.all.len() + self.malformed.len() > MOST => {}
+            Some(_) if self.all.len() + self.malformed.len() == MOST => {
+                self.malformed
+                    .push((span, format!("this and later comments are not read: there are more than {MOST}")));
+            }
             Some(Err(what)) => self.malformed.push((span, what)),
             Some(Ok(parsed)) => self.all.push(Ignore {
                 span,
@@ -234,6 +245,9 @@ fn parse(comment: &str, base: usize) -> Option<Result<Parsed, String>> {
                     let span = Span::new(start, start + rule.len());
                     rules.push(Named { rule: rule.to_ascii_lowercase(), span, used: false });
                 }
+            }
+            if rules.len() > MOST {
+                return Some(Err(format!("this comment names more than {MOST} rules")));
             }
             if rules.is_empty() {
                 return Some(Err("`ignore[]` names no rule; `ignore` alone is for all rules".to_owned()));

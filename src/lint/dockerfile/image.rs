@@ -4,27 +4,29 @@
 use std::collections::BTreeMap;
 
 use super::report::Teller;
-use super::{CHECKS, FileReport, Lint, Needs, instructions_of_layers};
+use super::{CHECKS, FileReport, Needs, instructions_of_layers};
 use crate::dockerfile::reading::Reading;
 use crate::model::{Evidence, Finding, Verdict};
 use crate::report::Report;
 
-/// Joins what the rules found in the Dockerfile into the image's report.
-pub fn join(report: &mut Report, evidence: &[Evidence], lint: &Lint<'_>, mut file: FileReport) {
-    let made = makers(evidence, lint.reading);
-    let teller = Teller { name: &file.file, document: &lint.reading.document };
+/// Points what was found in layers at the lines of the file, by its `name`, that made them.
+pub fn point(report: &mut Report, evidence: &[Evidence], reading: &Reading, name: &str) {
+    let made = makers(evidence, reading);
+    let teller = Teller { name, document: &reading.document };
     for finding in report.findings.iter_mut().chain(&mut report.waived) {
         let layer = finding.layer.as_ref().map(ToString::to_string);
-        let maker = layer.and_then(|l| made.get(&l)).and_then(|at| lint.reading.instruction(*at));
+        let maker = layer.and_then(|l| made.get(&l)).and_then(|at| reading.instruction(*at));
         if let Some(instruction) = maker.filter(|_| finding.dockerfile.is_none()) {
             finding.dockerfile = Some(teller.place(instruction.span));
         }
     }
+}
+
+/// Drops what the file alone let expect of targets that its image was measured to run on.
+pub fn measured(file: &mut FileReport, report: &Report) {
     let runs: Vec<String> =
         report.targets.iter().flatten().filter(|t| t.verdict == Verdict::Ok).map(|t| t.name.clone()).collect();
     file.findings.retain_mut(|finding| stands(finding, &runs));
-    report.findings.extend(file.findings);
-    report.waived.extend(file.ignored);
 }
 
 /// What only a prediction for targets says is not said of those that the image was measured to run on.

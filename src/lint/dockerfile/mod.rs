@@ -32,7 +32,7 @@ use std::sync::LazyLock;
 pub use ask::Set;
 pub use found::{Fix, Found};
 pub use layers::instructions as instructions_of_layers;
-pub use report::{FileReport, Levels, file, join, levels};
+pub use report::{FileReport, Levels, add_to, file, join, levels};
 
 use crate::catalog::Catalog;
 use crate::dockerfile::commands::Asks;

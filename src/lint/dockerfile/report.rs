@@ -11,8 +11,10 @@ use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::Document;
 use crate::lint::{report::tool, rules, waive};
 use crate::model::{
-    Accepted, AcceptedBy, Digest, EditReport, FilePlace, Finding, FixReport, ImagePath, Related, Severity, Verdict,
+    Accepted, AcceptedBy, Digest, EditReport, FilePlace, Finding, FixReport, Gap, ImagePath, Related, Severity,
+    Verdict,
 };
+use crate::report::Report;
 use crate::report::lint::{LintGap, LintReport};
 
 /// Version of the JSON schema.
@@ -154,6 +156,15 @@ pub fn join(
     waived.sort_by(|a, b| (&a.dockerfile, &a.rule).cmp(&(&b.dockerfile, &b.rule)));
     let rules = rules::texts(findings.iter().chain(&waived));
     LintReport { schema: SCHEMA, tool: tool(catalog), findings, waived, gaps, sources, base: String::new(), rules }
+}
+
+/// Adds what is said of a Dockerfile to the report of the image that it made.
+pub fn add_to(report: &mut Report, file: LintReport) {
+    report.findings.extend(file.findings);
+    report.waived.extend(file.waived);
+    let gap = |gap: LintGap| Gap::note(ImagePath::new(&gap.path), format!("line {}: {}", gap.line, gap.why));
+    report.gaps.extend(file.gaps.into_iter().map(gap));
+    report.rules = rules::texts(report.findings.iter().chain(&report.waived));
 }
 
 /// Whether a waiver could have covered something of these files: else that it did not tells nothing.

@@ -80,6 +80,9 @@ fn one(page: &mut Page<'_>, finding: &Finding, mark: &str) {
     if !finding.targets.is_empty() {
         detail(page, "targets", &clean(&finding.targets.join(", ")));
     }
+    if let Some(place) = &finding.dockerfile {
+        detail(page, "in", &format!("{}:{}:{}", clean(&place.file), place.line, place.column));
+    }
     if let Some(path) = &finding.path {
         detail(page, "at", &path.to_string());
     }

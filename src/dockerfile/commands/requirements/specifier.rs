@@ -109,6 +109,10 @@ fn from_url(mut requirement: Requirement, url: &str) -> Wanted {
         }
         requirement.specifiers.push(("==".to_owned(), version));
     }
+    if let Some(name) = odd_wheel(bare).filter(|_| requirement.name.is_empty()) {
+        requirement.name = name;
+        requirement.unsure = true;
+    }
     if requirement.name.is_empty() {
         requirement.name = repository(bare);
     }
@@ -116,16 +120,16 @@ fn from_url(mut requirement: Requirement, url: &str) -> Wanted {
 }
 
 fn from_path(mut requirement: Requirement, path: &str) -> Wanted {
-    if path.contains(['*', '?']) && !path.ends_with(']') {
-        return Wanted::Nothing;
-    }
-    if let Some((name, version)) = file_version(path) {
+    let (bare, extras) = split_extras(path);
+    if let Some((name, version)) = file_version(bare) {
         requirement.name = name;
+        requirement.extras = extras;
         requirement.specifiers.push(("==".to_owned(), version));
         requirement.url = Some(path.to_owned());
         return Wanted::Requirement(Box::new(requirement));
     }
-    if path.ends_with(".whl") {
+    // Wheels that a pattern finds, or whose name is not known.
+    if bare.contains(['*', '?']) || bare.ends_with(".whl") {
         return Wanted::Nothing;
     }
     Wanted::Path(path.to_owned())
@@ -152,6 +156,12 @@ fn file_version(url: &str) -> Option<(String, String)> {
         (stem.get(..at)?.to_owned(), stem.get(at + 1..)?.to_owned())
     };
     (is_name(&name) && version.starts_with(|c: char| c.is_ascii_digit())).then(|| (normal_name(&name), version))
+}
+
+/// The name of a wheel whose version is none.
+fn odd_wheel(url: &str) -> Option<String> {
+    let name = url.rsplit('/').next()?.strip_suffix(".whl")?.split('-').next()?;
+    is_name(name).then(|| normal_name(name))
 }
 
 /// The name of a repository: `https://github.com/org/flash-attention.git@v2` gives `flash-attention`.
@@ -183,7 +193,8 @@ fn split_marker(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-fn split_extras(name: &str) -> (&str, Vec<String>) {
+/// A name or path, and the extras in brackets behind it.
+pub fn split_extras(name: &str) -> (&str, Vec<String>) {
     match name.split_once('[') {
         Some((name, rest)) => (name.trim(), split_list(rest.trim_end_matches(']'))),
         None => (name, Vec::new()),
@@ -269,6 +280,8 @@ mod tests {
             ("./csrc", "path ./csrc"),
             ("/opt/x/", "path /opt/x/"),
             ("dist/*.whl", "nothing"),
+            ("dist/*.whl[x]", "nothing"),
+            ("./a-1.0-py3-none-any.whl[x]", "a ==1.0 [x] @./a-1.0-py3-none-any.whl[x]"),
             (
                 "/tmp/torch-2.6.0+cu124-cp310-cp310-linux_x86_64.whl",
                 "torch ==2.6.0+cu124 @/tmp/torch-2.6.0+cu124-cp310-cp310-linux_x86_64.whl",
@@ -292,6 +305,7 @@ mod tests {
             ),
             ("x@https://h/x-1.0-py3-none-any.whl", "x ==1.0 @https://h/x-1.0-py3-none-any.whl"),
             ("https://github.com/a/b/archive/main.zip", "b  @https://github.com/a/b/archive/main.zip"),
+            ("https://x/ft-nightly-py3-none-any.whl", "ft  @https://x/ft-nightly-py3-none-any.whl ?"),
             ("-x", "nothing"),
         ] {
             assert_eq!(show(text), expected, "{text}");

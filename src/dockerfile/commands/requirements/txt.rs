@@ -34,7 +34,7 @@ pub fn lines(bytes: &[u8], variable: &dyn Fn(&str) -> Option<String>) -> Vec<(us
             let Some((_, next)) = rest.next() else { break };
             line.push_str(next);
         }
-        for item in parse(&expand(uncommented(&line).trim(), variable)) {
+        if let Some(item) = parse(&expand(uncommented(&line).trim(), variable)) {
             out.push((number + 1, item));
         }
     }

@@ -156,5 +156,5 @@ fn hostile_files_are_bounded() {
     let args = |n: usize| (0..n).map(|n| format!("a{n} = 1\n")).collect::<String>();
     assert!(bake(&format!("target \"t\" {{\nargs = {{\n{} }}\n}}", args(2_000))).is_ok());
     assert!(bake(&format!("target \"t\" {{\nargs = {{\n{} }}\n}}", args(100_000))).is_err());
-    assert!(start.elapsed().as_secs() < 20);
+    assert!(start.elapsed().as_secs() < 120);
 }

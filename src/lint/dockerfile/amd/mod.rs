@@ -1,9 +1,38 @@
-//! ROCm and oneAPI: the same mistakes by other names.
+//! AMD's and Intel's GPUs.
 
-#[allow(unused_imports)]
+mod dkms_in_image;
+mod hsa_override_baked;
+mod intel_gpu_runtime_missing;
+mod rocm_wheel_vs_base;
+
 use super::{Check, Needs, check};
-#[allow(unused_imports)]
 use crate::model::Severity;
 
 /// The rules of this folder, by id.
-pub const CHECKS: &[Check] = &[];
+pub const CHECKS: &[Check] = &[
+    check!(dkms_in_image, "dkms-in-image", Warning, File, true, "AMD's kernel module is built into the image"),
+    check!(
+        hsa_override_baked,
+        "hsa-override-baked",
+        Warning,
+        File,
+        true,
+        "the image tells ROCm to take every GPU for another one"
+    ),
+    check!(
+        intel_gpu_runtime_missing,
+        "intel-gpu-runtime-missing",
+        Warning,
+        File,
+        false,
+        "PyTorch for Intel's GPUs without their runtime"
+    ),
+    check!(
+        rocm_wheel_vs_base,
+        "rocm-wheel-vs-base",
+        Warning,
+        File,
+        true,
+        "PyTorch's wheels are of another ROCm than the base that extensions are compiled with"
+    ),
+];

@@ -73,3 +73,31 @@ fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Pl
         None => found,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint, mended};
+
+    const RULE: &str = "arch-list-bloat";
+    const LONG: &str = "6.0 6.1 7.0 7.5 8.0 8.6 9.0+PTX";
+
+    fn file(list: &str) -> String {
+        format!(
+            "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST=\"{list}\"\nRUN pip install --no-build-isolation ./csrc\n"
+        )
+    }
+
+    #[test]
+    fn many_members_for_few_targets() {
+        assert_eq!(blamed(RULE, &file(LONG), &["h100@550"]), [LONG]);
+        assert!(mended(RULE, &file(LONG), &["h100@550", "l40s@550"]).contains("\"8.6 9.0+PTX\""));
+    }
+
+    #[test]
+    fn short_lists_and_wide_fleets() {
+        assert!(lint(RULE, &file("7.0 7.5 8.0 8.6 8.9 9.0"), &["h100@550"]).is_empty());
+        assert!(lint(RULE, &file(LONG), &["p100@535", "gtx 1080@535", "v100@535", "t4@535"]).is_empty());
+        // What misses a target is not too long.
+        assert!(lint(RULE, &file("5.0 5.2 6.0 6.1 7.0 7.5 8.0"), &["h100@550"]).is_empty());
+    }
+}

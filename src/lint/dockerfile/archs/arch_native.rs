@@ -55,3 +55,43 @@ fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Pl
         _ => found,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint, mended};
+
+    const RULE: &str = "arch-native";
+    const BASE: &str = "FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\n";
+
+    #[test]
+    fn native_where_something_is_compiled() {
+        for line in [
+            "RUN cmake -B b -DCMAKE_CUDA_ARCHITECTURES=native .",
+            "RUN nvcc -arch=native -o x x.cu",
+            "ENV CUDAARCHS=native\nRUN cmake -B b .",
+            "ENV CMAKE_CUDA_ARCHITECTURES=native\nRUN cmake -B b .",
+            "RUN CMAKE_ARGS=\"-DGGML_CUDA=on -DCMAKE_CUDA_ARCHITECTURES=native\" pip install --no-build-isolation ./csrc",
+        ] {
+            let file = format!("{BASE}{line}\n");
+            assert_eq!(blamed(RULE, &file, &[]), ["native"], "{line}");
+        }
+        let file = format!("{BASE}RUN cmake -B b -DCMAKE_CUDA_ARCHITECTURES=native .\n");
+        assert!(lint(RULE, &file, &[])[0].help.as_deref().unwrap().contains("--target"));
+        assert!(mended(RULE, &file, &["t4@470", "h100@550"]).contains("ARCHITECTURES=\"75-real;90-real\" ."));
+    }
+
+    #[test]
+    fn other_words_and_a_gpu_that_is_there() {
+        for line in [
+            "RUN cmake -B b -DCMAKE_CUDA_ARCHITECTURES=all-major .",
+            "RUN cmake -B b -DCMAKE_CUDA_ARCHITECTURES=80 .",
+            "RUN --device=nvidia.com/gpu=all cmake -B b -DCMAKE_CUDA_ARCHITECTURES=native .",
+            "ENV CUDAARCHS=native",
+            "ENV CUDAARCHS=RAPIDS\nRUN cmake -B b .",
+            "RUN cmake -B b -DGGML_NATIVE=native .",
+        ] {
+            let file = format!("{BASE}{line}\n");
+            assert!(lint(RULE, &file, &[]).is_empty(), "{line}");
+        }
+    }
+}

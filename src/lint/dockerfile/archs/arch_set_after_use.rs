@@ -5,10 +5,12 @@ use crate::dockerfile::span::Span;
 use crate::dockerfile::value::Value;
 use crate::lint::dockerfile::arch_settings::{ArchSetting, How};
 use crate::lint::dockerfile::ask::Set;
-use crate::lint::dockerfile::builds::{Build, Reads};
+use crate::lint::dockerfile::builds::{Build, By, Reads};
 use crate::lint::dockerfile::{Found, Lint};
 
-use super::lists::Archs;
+use super::ext_build_without_arch_list as ext_build;
+use super::lists::{self, Archs};
+use super::toolkit;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let archs = Archs::of(lint);
@@ -55,7 +57,14 @@ pub fn lost<'a, 'b>(lint: &Lint<'a>, archs: &'b Archs<'a>) -> Vec<Lost<'a, 'b>> 
     let mut out = Vec::new();
     for (at, build) in archs.builds.iter().enumerate().filter(|(_, b)| b.is_sure()) {
         let wanted = build.wants(lint.catalog.arch_variables());
-        if wanted.is_empty() || archs.is_told(lint, at) {
+        // Most of what pip builds from a repository has no device code.
+        let likely = match build.by {
+            By::Pip | By::Setuptools => ext_build::is_extension(lint, build),
+            By::Cmake => build.speaks_of("cuda"),
+            By::Make | By::Nvcc | By::Cargo | By::Bazel => false,
+        };
+        let none = build.project.is_none() && !likely || !build.wants_cuda(lint);
+        if none || wanted.is_empty() || archs.is_told(lint, at) {
             continue;
         }
         for (_, name, reads) in wanted {
@@ -66,7 +75,9 @@ pub fn lost<'a, 'b>(lint: &Lint<'a>, archs: &'b Archs<'a>) -> Vec<Lost<'a, 'b>> 
                 let known = !unset && global.value.known().is_some();
                 let value = global.pair.value.as_ref().map(|v| v.span);
                 out.push(made(global.pair.span, value, known, Why::Global { unset }));
-            } else if let Some((setting, why)) = unseen(lint, archs, build, name) {
+            } else if let Some((setting, why)) =
+                unseen(lint, archs, build, name).filter(|_| toolkit::sets_no_list(lint, build.stage))
+            {
                 let known = setting.value.known().is_some();
                 out.push(made(setting.span, Some(setting.place.span), known, why));
             } else {
@@ -112,19 +123,9 @@ fn unseen<'s, 'a>(
             _ => return None,
         };
         // What only a script of its own RUN may read is not lost.
-        (why != Why::OtherRun || !is_used(lint, setting)).then_some((setting, why))
+        (why != Why::OtherRun || !lists::is_seen(lint, setting)).then_some((setting, why))
     })
     .next()
-}
-
-/// Whether a command sees a value that was set in the same RUN.
-fn is_used(lint: &Lint<'_>, setting: &ArchSetting<'_>) -> bool {
-    let idle = ["export", "echo", "cd", "set", "true", ":"];
-    lint.reading.commands.iter().any(|c| {
-        c.instruction == setting.instruction
-            && c.assigned.get(&setting.name).is_some_and(|a| a.span == setting.span)
-            && !c.program().is_some_and(|p| idle.contains(&p))
-    })
 }
 
 fn found(lint: &Lint<'_>, lost: &Lost<'_, '_>) -> Found {
@@ -201,5 +202,60 @@ impl Archs<'_> {
                 .wants(lint.catalog.arch_variables())
                 .iter()
                 .any(|(_, name, _)| in_scope(name) || assigned(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint, mended};
+    use crate::model::Severity;
+
+    const RULE: &str = "arch-set-after-use";
+    const BASE: &str = "FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\n";
+    const BUILD: &str = "RUN pip install git+https://github.com/facebookresearch/detectron2\n";
+    const LIST: &str = "TORCH_CUDA_ARCH_LIST=\"8.0 9.0\"";
+
+    #[test]
+    fn an_arg_that_the_stage_does_not_repeat() {
+        let file = format!("ARG {LIST}\n{BASE}{BUILD}");
+        assert_eq!(blamed(RULE, &file, &[]), [LIST]);
+        let found = &lint(RULE, &file, &[])[0];
+        assert_eq!(found.severity, Severity::Error);
+        assert!(found.message.contains("its default is lost"), "{}", found.message);
+        assert!(mended(RULE, &file, &[]).ends_with(&format!("ARG TORCH_CUDA_ARCH_LIST\n{BUILD}")));
+        // Without a default there is nothing that is surely lost.
+        let file = format!("ARG TORCH_CUDA_ARCH_LIST\n{BASE}{BUILD}");
+        assert_eq!(lint(RULE, &file, &[])[0].severity, Severity::Warning);
+    }
+
+    #[test]
+    fn set_behind_the_build_or_elsewhere() {
+        let file = format!("{BASE}{BUILD}ENV {LIST}\n");
+        assert_eq!(blamed(RULE, &file, &[]), [LIST]);
+        assert!(mended(RULE, &file, &[]).contains(&format!("ENV {LIST}\n{BUILD}")));
+        let file = format!("{BASE}RUN export {LIST}\n{BUILD}");
+        assert_eq!(blamed(RULE, &file, &[]), [LIST]);
+        let file = format!(
+            "{}ENV {LIST}\nRUN touch /x\n{BASE}COPY --from=a /x /x\n{BUILD}",
+            BASE.replace('\n', " AS a\n")
+        );
+        assert_eq!(blamed(RULE, &file, &[]), [LIST]);
+    }
+
+    #[test]
+    fn what_the_build_sees_or_another_one_reads() {
+        for file in [
+            format!("ARG {LIST}\n{BASE}ARG TORCH_CUDA_ARCH_LIST\n{BUILD}"),
+            format!("{BASE}ENV {LIST}\n{BUILD}ENV TORCH_CUDA_ARCH_LIST=\n"),
+            format!("{BASE}{BUILD}ENV {LIST}\n{BUILD}"),
+            format!("{BASE}RUN export {LIST} && pip install git+https://github.com/facebookresearch/detectron2\n"),
+            format!("{BASE}RUN export {LIST} && ./build.sh\n{BUILD}"),
+            format!("{BASE}RUN pip install requests\nENV {LIST}\n"),
+            // The project does not read it.
+            format!("{BASE}RUN pip install git+https://github.com/Dao-AILab/flash-attention\nENV {LIST}\n"),
+            format!("FROM nvcr.io/nvidia/pytorch:24.10-py3\n{BUILD}ENV {LIST}\n"),
+        ] {
+            assert!(lint(RULE, &file, &[]).is_empty(), "{file}");
+        }
     }
 }

@@ -29,14 +29,12 @@ fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Pl
     }
     let plain = plain(&list);
     let bound = |a: &SmArch| a.feature == Feature::Arch;
-    let all_bound = !list.sass.is_empty() && list.sass.iter().chain(&list.ptx).all(bound);
     let concerned: Vec<&Target> = lint
         .targets
         .iter()
         .filter(|target| {
             let now = lists::fit(lint, &list, None, target);
-            let gained = lists::fit(lint, &plain, None, target) > now;
-            now < Fit::Compatible && (gained && list.sass.iter().any(bound) || all_bound && now == Fit::Missing)
+            now < Fit::Compatible && lists::fit(lint, &plain, None, target) > now && list.sass.iter().any(bound)
         })
         .collect();
     if concerned.is_empty() {
@@ -67,8 +65,45 @@ fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Pl
     )
 }
 
-/// The list without its suffixes.
+/// What the list would be without its suffixes: its newest member could keep PTX that others compile.
 fn plain(list: &ArchList) -> ArchList {
-    let drop = |archs: &[SmArch]| archs.iter().map(|a| SmArch::new(a.number, Feature::Plain)).collect();
-    ArchList { sass: drop(&list.sass), ptx: drop(&list.ptx), ..list.clone() }
+    let drop =
+        |archs: &[SmArch]| -> Vec<SmArch> { archs.iter().map(|a| SmArch::new(a.number, Feature::Plain)).collect() };
+    let (sass, mut ptx) = (drop(&list.sass), drop(&list.ptx));
+    let newest = list.sass.iter().max_by_key(|a| a.capability());
+    ptx.extend(newest.filter(|a| a.feature == Feature::Arch).map(|a| SmArch::new(a.number, Feature::Plain)));
+    ArchList { sass, ptx, ..list.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint};
+
+    const RULE: &str = "arch-specific-suffix";
+
+    fn file(list: &str) -> String {
+        format!(
+            "FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST=\"{list}\"\nRUN pip install --no-build-isolation ./csrc\n"
+        )
+    }
+
+    #[test]
+    fn code_for_one_capability_alone() {
+        assert_eq!(blamed(RULE, &file("9.0a;10.0a+PTX"), &["RTX 5090@575"]), ["10.0a+PTX"]);
+        assert_eq!(blamed(RULE, &file("9.0a 10.0a"), &["RTX 5090@575"]), ["10.0a"]);
+        let found = &lint(RULE, &file("9.0a 10.0a"), &["RTX 5090@575"])[0];
+        assert!(found.help.as_deref().unwrap().contains("`9.0a 10.0a 12.0`"), "{:?}", found.help);
+    }
+
+    #[test]
+    fn where_the_suffix_is_not_to_blame() {
+        for (list, target) in [
+            ("9.0a;10.0a", "h100@550"),
+            ("8.0;9.0", "RTX 5090@575"),
+            ("8.0;9.0a;12.0", "RTX 5090@575"),
+            ("8.0;9.0a", "t4@470"),
+        ] {
+            assert!(lint(RULE, &file(list), &[target]).is_empty(), "{list} {target}");
+        }
+    }
 }

@@ -67,3 +67,61 @@ fn mended(value: &str, problems: &[ArchProblem]) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint, mended};
+    use crate::model::Severity;
+
+    const RULE: &str = "arch-syntax";
+    const DETECTRON: &str = "RUN pip install git+https://github.com/facebookresearch/detectron2\n";
+
+    fn torch(value: &str) -> String {
+        format!("FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST={value}\n{DETECTRON}")
+    }
+
+    #[test]
+    fn wrong_separators_and_numbers() {
+        for (value, at, right) in [
+            ("\"8.0,8.6\"", ",", "\"8.0;8.6\""),
+            ("\"sm_80;8.6\"", "sm_80", "\"8.0;8.6\""),
+            ("\"8.0; 8.6\"", "; ", "\"8.0;8.6\""),
+            ("89", "89", "8.9"),
+            ("\"8.0;8.6+ptx\"", "8.6+ptx", "\"8.0;8.6+PTX\""),
+        ] {
+            let file = torch(value);
+            assert_eq!(blamed(RULE, &file, &[]), [at], "{value}");
+            let found = &lint(RULE, &file, &[])[0];
+            assert!(found.severity == Severity::Error && found.fix.as_ref().unwrap().safe, "{value}");
+            assert!(mended(RULE, &file, &[]).contains(&format!("LIST={right}\n")), "{value}");
+        }
+        let file = "FROM ubuntu:24.04\nRUN cmake -B b -DCMAKE_CUDA_ARCHITECTURES=8.6 .\n";
+        assert_eq!(blamed(RULE, file, &[]), ["8.6"]);
+        assert!(mended(RULE, file, &[]).contains("ARCHITECTURES=86 ."));
+    }
+
+    #[test]
+    fn unknown_readers_are_warned_only() {
+        let file = torch("\"8.0,8.6\"").replace(DETECTRON, "RUN pip install --no-build-isolation ./csrc\n");
+        let found = &lint(RULE, &file, &[])[0];
+        assert!(found.severity == Severity::Warning && !found.fix.as_ref().unwrap().safe);
+    }
+
+    #[test]
+    fn what_is_right_or_of_another_grammar() {
+        for file in [
+            torch("\"8.0 8.6+PTX\""),
+            torch("\"8.0;8.6;9.0a\""),
+            torch("Turing"),
+            torch("$LIST"),
+            torch("\"\""),
+            torch("\"8.0,8.6\"").replace(DETECTRON, "RUN pip install requests\n"),
+            // Other projects write numbers under this name.
+            "FROM ubuntu:24.04\nENV CUDA_ARCH_LIST=\"80;86\"\nRUN pip install --no-build-isolation ./csrc\n"
+                .to_owned(),
+            "FROM ubuntu:24.04\nRUN cmake -B b -DCMAKE_CUDA_ARCHITECTURES=\"80-real;90a;native\" .\n".to_owned(),
+        ] {
+            assert!(lint(RULE, &file, &[]).is_empty(), "{file}");
+        }
+    }
+}

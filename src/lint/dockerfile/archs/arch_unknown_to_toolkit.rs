@@ -94,3 +94,50 @@ fn refused<'l>(lint: &Lint<'_>, list: &'l ArchList, toolkit: &InForce<'_>) -> Ve
     let entries = list.entries.iter();
     entries.filter_map(|e| Some((e, *e.sass.iter().chain(&e.ptx).find(no)?))).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint, mended};
+    use crate::model::Severity;
+
+    const RULE: &str = "arch-unknown-to-toolkit";
+
+    fn cmake(base: &str, list: &str) -> String {
+        format!("FROM {base}\nRUN cmake -S . -B build -DCMAKE_CUDA_ARCHITECTURES=\"{list}\"\n")
+    }
+
+    #[test]
+    fn too_new_and_dropped_architectures() {
+        let file = cmake("nvidia/cuda:12.4.1-devel-ubuntu22.04", "80;90;120");
+        assert_eq!(blamed(RULE, &file, &[]), ["120"]);
+        let found = &lint(RULE, &file, &[])[0];
+        assert_eq!(found.severity, Severity::Error);
+        assert!(found.message.contains("Unsupported gpu architecture 'compute_120'"), "{}", found.message);
+        assert!(mended(RULE, &file, &[]).contains("=\"80;90\""));
+        let file = cmake("nvidia/cuda:13.0.1-devel-ubuntu24.04", "70;90");
+        assert_eq!(blamed(RULE, &file, &[]), ["70"]);
+        // A project that nobody knows may drop it.
+        let file = "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST=\"9.0 12.0\"\nRUN pip install \
+                    --no-build-isolation ./csrc\n";
+        assert_eq!(lint(RULE, file, &[])[0].severity, Severity::Warning);
+    }
+
+    #[test]
+    fn what_fits_or_is_not_known() {
+        for file in [
+            cmake("nvidia/cuda:12.8.1-devel-ubuntu22.04", "80;90;120"),
+            cmake("nvidia/cuda:12.4.1-runtime-ubuntu22.04", "120"),
+            cmake("example.org/own:1", "120"),
+            "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nRUN apt-get install -y cuda-toolkit-12-8\nRUN cmake \
+             -DCMAKE_CUDA_ARCHITECTURES=120 .\n"
+                .to_owned(),
+            "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nRUN sh cuda_12.8.1_570.124.06_linux.run --silent --toolkit\nRUN \
+             cmake -DCMAKE_CUDA_ARCHITECTURES=120 .\n"
+                .to_owned(),
+            "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST=12.0\nRUN pip install requests\n".to_owned(),
+            cmake("nvidia/cuda:12.4.1-devel-ubuntu22.04", "native"),
+        ] {
+            assert!(lint(RULE, &file, &[]).is_empty(), "{file}");
+        }
+    }
+}

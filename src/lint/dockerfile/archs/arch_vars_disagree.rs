@@ -55,3 +55,34 @@ fn differ(first: &ArchSetting<'_>, second: &ArchSetting<'_>) -> Option<Vec<Capab
     missing.dedup();
     (!missing.is_empty()).then_some(missing)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint};
+
+    const RULE: &str = "arch-vars-disagree";
+    const BUILDS: &str = "RUN cmake -B b . && pip install --no-build-isolation ./csrc\n";
+
+    #[test]
+    fn lists_that_serve_different_gpus() {
+        let file = format!(
+            "FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST=\"8.0;9.0\" CUDAARCHS=80-real\n{BUILDS}"
+        );
+        assert_eq!(blamed(RULE, &file, &[]), ["80-real"]);
+        assert!(lint(RULE, &file, &[])[0].message.contains("has no code for 9.0"));
+    }
+
+    #[test]
+    fn lists_that_serve_the_same() {
+        for env in [
+            "TORCH_CUDA_ARCH_LIST=\"8.0;9.0\" CUDAARCHS=\"80-real;90-real\"",
+            // 8.0 runs on 8.6.
+            "TORCH_CUDA_ARCH_LIST=\"8.0;8.6\" CUDAARCHS=80-real",
+            "TORCH_CUDA_ARCH_LIST=\"8.0;9.0\" CUDAARCHS=all-major",
+            "TORCH_CUDA_ARCH_LIST=\"8.0;9.0\" NVTE_CUDA_ARCHS=90",
+        ] {
+            let file = format!("FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\nENV {env}\n{BUILDS}");
+            assert!(lint(RULE, &file, &[]).is_empty(), "{env}");
+        }
+    }
+}

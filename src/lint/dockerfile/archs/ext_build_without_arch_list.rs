@@ -14,25 +14,6 @@ use super::arch_set_after_use as set_after;
 use super::lists::{self, Archs};
 use super::toolkit;
 
-/// Parts of a project's name that say it has kernels of its own.
-const KERNELS: &[&str] = &[
-    "cuda",
-    "kernel",
-    "ext",
-    "exts",
-    "ops",
-    "raster",
-    "rasterization",
-    "attn",
-    "attention",
-    "gpu",
-    "nvcc",
-    "cutlass",
-];
-
-/// Variables that only builds of extensions read.
-const BUILDERS: &[&str] = &["MAX_JOBS", "NVCC_THREADS", "FORCE_CUDA", "TORCH_NVCC_FLAGS", "NVCC_APPEND_FLAGS"];
-
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let archs = Archs::of(lint);
     let lost = set_after::lost(lint, &archs);
@@ -42,7 +23,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             && !set_after::is_lost(&lost, at)
             && !archs.is_told(lint, at)
             && lint.reading.instruction(build.command.instruction).is_some_and(|i| i.flag("device").is_none())
-            && has_compiler(lint, build.stage);
+            && toolkit::has_compiler(lint, build.stage);
         if !lacks {
             continue;
         }
@@ -53,18 +34,6 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             told.push(key);
             out.push(found(lint, build, &reason));
         }
-    }
-}
-
-/// A compiler is in the stage, and a base image that is known to set no list of its own.
-pub fn has_compiler(lint: &Lint<'_>, stage: usize) -> bool {
-    let Some(base) = lint.base(stage) else { return false };
-    match base.family {
-        BaseFamily::NvidiaCuda | BaseFamily::Pytorch => {
-            base.compiler == Some(true) || toolkit::installed(lint, stage)
-        }
-        BaseFamily::Distro => toolkit::installed(lint, stage),
-        _ => false,
     }
 }
 
@@ -96,16 +65,7 @@ fn of_project<'a>(
     build: &Build<'a>,
     project: &'a Extension,
 ) -> Option<Reason<'a>> {
-    let asks = |when: &String| {
-        let word = when.to_ascii_lowercase();
-        let holder = |name: &str| lint.seen(build.command, name).is_some_and(|(v, _)| holds(&v, &word));
-        build.speaks_of(&word)
-            || ["CMAKE_ARGS", "SKBUILD_CMAKE_ARGS"].into_iter().any(holder)
-            || when.split_once('=').is_some_and(|(n, value)| {
-                lint.seen(build.command, n).is_some_and(|(v, _)| v.known() == Some(value))
-            })
-    };
-    if !project.cuda_when.is_empty() && !project.cuda_when.iter().any(asks) {
+    if !build.wants_cuda(lint) || build.is_given(lint, &project.own_list_when) {
         return None;
     }
     // The decisive variable; options of CMake are given in CMAKE_ARGS.
@@ -129,16 +89,16 @@ fn of_project<'a>(
     Some(Reason { variable, name, text, unread, project: Some(project) })
 }
 
-fn holds(value: &Value, word: &str) -> bool {
-    value.all().any(|v| v.to_ascii_lowercase().contains(word))
-}
-
 const NO_TORCH_LIST: &str = "no GPU is visible while an image is built, so PyTorch's extension builder stops with \
                              \"list index out of range\" or takes a list of its own";
 
-/// A project that nobody knows, built by pip or setup.py: it must look like one with kernels of its own.
+/// A project that nobody knows, built by pip or setup.py where PyTorch is, and that looks like one with kernels.
+pub fn is_extension(lint: &Lint<'_>, build: &Build<'_>) -> bool {
+    has_torch(lint, build) && build.looks_like_kernels()
+}
+
 fn of_torch<'a>(lint: &Lint<'a>, build: &Build<'a>) -> Option<Reason<'a>> {
-    if !has_torch(lint, build) || !looks_like_kernels(lint, build) {
+    if !is_extension(lint, build) {
         return None;
     }
     let general = |v: &&ArchVariable| v.general && v.grammar == Grammar::Torch;
@@ -163,17 +123,6 @@ fn has_torch(lint: &Lint<'_>, build: &Build<'_>) -> bool {
     let conda = lint.asks.conda.iter().filter(|c| before(c.command));
     pip.flat_map(|p| &p.requirements).any(|r| is_torch(&r.name))
         || conda.flat_map(|c| &c.packages).any(|(name, ..)| is_torch(name))
-}
-
-fn looks_like_kernels(lint: &Lint<'_>, build: &Build<'_>) -> bool {
-    let name = build.origin.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
-    let named = name.split(|c: char| !c.is_ascii_alphanumeric()).any(|part| KERNELS.contains(&part));
-    let builders = BUILDERS.iter().any(|name| lint.seen(build.command, name).is_some());
-    // With torch in the environment a build that wants it there compiles against it.
-    let isolated = build.pip.is_some_and(|p| !p.no_build_isolation);
-    let flags = build.speaks_of("cuda_ext") || build.speaks_of("--cuda");
-    // A setup.py that is run by itself, where torch and nvcc were put in place for it.
-    named || builders || flags || !isolated
 }
 
 /// A CMake project whose list stands in a variable of PyTorch's, which CMake does not read.
@@ -243,5 +192,82 @@ fn found(lint: &Lint<'_>, build: &Build<'_>, reason: &Reason<'_>) -> Found {
             vec![Edit::new(Span::new(start, start), format!("{set}\n"))],
         ),
         None => found,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint, mended};
+    use crate::model::Severity;
+
+    const RULE: &str = "ext-build-without-arch-list";
+    const BASE: &str = "FROM nvidia/cuda:12.8.1-devel\nRUN pip install torch\n";
+
+    #[test]
+    fn an_extension_that_nobody_told() {
+        let file = format!("{BASE}RUN pip install git+https://example.invalid/some-cuda-ext\n");
+        assert_eq!(blamed(RULE, &file, &[]), ["git+https://example.invalid/some-cuda-ext"]);
+        let found = &lint(RULE, &file, &[])[0];
+        assert_eq!(found.severity, Severity::Warning);
+        assert!(found.message.contains("list index out of range"), "{}", found.message);
+        let text = mended(RULE, &file, &["a100@535", "RTX 5090@575"]);
+        assert!(text.contains("ENV TORCH_CUDA_ARCH_LIST=\"8.0;12.0\"\nRUN pip install git"), "{text}");
+        let file = format!("{BASE}WORKDIR /src\nCOPY . .\nRUN python setup.py install\n");
+        assert_eq!(blamed(RULE, &file, &[]), ["python setup.py install"]);
+    }
+
+    #[test]
+    fn a_project_of_the_table() {
+        let file =
+            format!("{BASE}ENV FORCE_CUDA=1\nRUN pip install git+https://github.com/facebookresearch/detectron2\n");
+        assert!(
+            lint(RULE, &file, &[])[0].message.starts_with("detectron2 is compiled without TORCH_CUDA_ARCH_LIST")
+        );
+        // It is told by another variable than PyTorch's.
+        let file = format!(
+            "{BASE}ENV TORCH_CUDA_ARCH_LIST=8.0\nRUN pip install \
+             git+https://github.com/NVlabs/tiny-cuda-nn#subdirectory=bindings/torch\n"
+        );
+        let found = &lint(RULE, &file, &["a100@535"])[0];
+        assert!(found.message.contains("does not read TORCH_CUDA_ARCH_LIST"), "{}", found.message);
+        assert!(found.help.as_deref().unwrap().contains("ENV TCNN_CUDA_ARCHITECTURES=\"80\""), "{:?}", found.help);
+    }
+
+    #[test]
+    fn cmake_with_a_list_of_pytorch() {
+        let file =
+            format!("{BASE}ENV TORCH_CUDA_ARCH_LIST=\"8.0;9.0\"\nRUN cmake -S . -B build && cmake --build build\n");
+        assert_eq!(blamed(RULE, &file, &[]), ["cmake -S . -B build"]);
+        let found = &lint(RULE, &file, &["a100@535"])[0];
+        assert!(found.message.starts_with("CMake does not read TORCH_CUDA_ARCH_LIST"), "{}", found.message);
+        assert!(found.help.as_deref().unwrap().contains("-DCMAKE_CUDA_ARCHITECTURES=80-real"), "{:?}", found.help);
+        for other in ["-DCMAKE_CUDA_ARCHITECTURES=80", "-DUSE_CUDA=OFF", "-DCMAKE_PREFIX_PATH=/x/torch/share/cmake"]
+        {
+            let file = format!("{BASE}ENV TORCH_CUDA_ARCH_LIST=8.0\nRUN cmake -S . -B build {other}\n");
+            assert!(lint(RULE, &file, &[]).is_empty(), "{other}");
+        }
+    }
+
+    #[test]
+    fn what_is_told_or_has_no_device_code() {
+        let ext = "RUN pip install git+https://example.invalid/some-cuda-ext\n";
+        for file in [
+            format!("{BASE}ENV TORCH_CUDA_ARCH_LIST=8.0\n{ext}"),
+            format!("{BASE}ARG TORCH_CUDA_ARCH_LIST=8.0\n{ext}"),
+            format!("{BASE}RUN TORCH_CUDA_ARCH_LIST=8.0 pip install git+https://example.invalid/some-cuda-ext\n"),
+            format!("{BASE}RUN pip install git+https://github.com/huggingface/transformers\n"),
+            format!("{BASE}RUN pip install flash-attn --no-build-isolation\n"),
+            format!("{BASE}RUN pip install .\n"),
+            // The base may set a list; no compiler; no torch.
+            format!("FROM nvcr.io/nvidia/pytorch:24.10-py3\n{ext}"),
+            format!("FROM example.org/own\nRUN pip install torch\n{ext}"),
+            format!("FROM nvidia/cuda:12.8.1-runtime-ubuntu22.04\nRUN pip install torch\n{ext}"),
+            format!("FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\n{ext}"),
+            // Told in vain: another rule says so.
+            format!("ARG TORCH_CUDA_ARCH_LIST\n{BASE}{ext}"),
+            format!("{BASE}RUN cmake -S . -B build\n"),
+        ] {
+            assert!(lint(RULE, &file, &[]).is_empty(), "{file}");
+        }
     }
 }

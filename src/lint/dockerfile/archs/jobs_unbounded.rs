@@ -32,3 +32,30 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint, mended};
+
+    const RULE: &str = "jobs-unbounded";
+    const BASE: &str = "FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\n";
+
+    #[test]
+    fn a_hungry_build() {
+        let file = format!("{BASE}RUN pip install --no-binary flash-attn flash-attn\n");
+        assert_eq!(blamed(RULE, &file, &[]), ["flash-attn"]);
+        assert!(mended(RULE, &file, &[]).contains("ENV MAX_JOBS=4\nRUN"));
+    }
+
+    #[test]
+    fn bounded_or_a_wheel() {
+        for run in [
+            "ENV MAX_JOBS=2\nRUN pip install --no-binary flash-attn flash-attn",
+            "RUN MAX_JOBS=2 pip install --no-binary flash-attn flash-attn",
+            "RUN pip install flash-attn --no-build-isolation",
+            "RUN pip install requests",
+        ] {
+            assert!(lint(RULE, &format!("{BASE}{run}\n"), &[]).is_empty(), "{run}");
+        }
+    }
+}

@@ -3,14 +3,16 @@
 
 use std::collections::BTreeMap;
 
+use super::toolkit;
 use crate::catalog::arch_lists::{ArchList, ArchVariable, Grammar};
 use crate::catalog::compat::{Fit, Host, module_fit};
 use crate::dockerfile::edit::Edit;
 use crate::dockerfile::span::Span;
-use crate::dockerfile::value::Value;
+use crate::dockerfile::value::{Trail, Value};
 use crate::lint::dockerfile::Lint;
 use crate::lint::dockerfile::arch_settings::{ArchSetting, How, Place};
-use crate::lint::dockerfile::builds::{Build, Reads};
+use crate::lint::dockerfile::ask::origin_span;
+use crate::lint::dockerfile::builds::{Build, By, Reads};
 use crate::model::{Capability, Form, Item, Packing, PtxIsa, SmArch, Target, escape};
 
 /// What CUDA says where there is no code for a GPU.
@@ -57,27 +59,28 @@ impl<'a> Archs<'a> {
     }
 
     pub fn usage(&self, lint: &Lint<'_>, setting: &ArchSetting<'_>) -> Use {
-        let reading = self.readers(setting);
+        // Where no compiler is, pip may build, but no device code.
+        let compiles = |stage: usize| toolkit::may_compile(lint, stage);
+        let reading = self.readers(setting).filter(|b| b.by == By::Nvcc || compiles(b.stage));
         if reading.clone().any(Build::is_sure) {
             return Use::Read;
         }
         if reading.count() > 0 {
             return Use::ReadPerhaps;
         }
-        let kept = match setting.how {
-            How::Env => {
-                let in_image = lint.in_image(setting.instruction);
-                let end = lint.reading.last.and_then(|last| lint.reading.ends.get(last));
-                let name = setting.inside.as_deref().unwrap_or(&setting.name);
-                let origin = end.and_then(|scope| scope.get(name)).map(|v| v.origin);
-                in_image && origin.and_then(super::super::ask::origin_span) == Some(setting.span)
-            }
-            // In front of a command: that one is meant, whatever it is.
-            How::Shell => lint
-                .build_commands()
-                .any(|(_, c)| c.span.contains(setting.span) && c.when == crate::dockerfile::shell::When::Build),
-            How::Arg | How::Option => false,
-        };
+        let kept = setting.stage.is_none_or(compiles)
+            && match setting.how {
+                How::Env => {
+                    let in_image = lint.in_image(setting.instruction);
+                    let end = lint.reading.last.and_then(|last| lint.reading.ends.get(last));
+                    let name = setting.inside.as_deref().unwrap_or(&setting.name);
+                    let origin = end.and_then(|scope| scope.get(name)).map(|v| v.origin);
+                    in_image && origin.and_then(origin_span) == Some(setting.span)
+                }
+                // Seen by a command of its RUN: that one is meant, whatever it is.
+                How::Shell => is_seen(lint, setting),
+                How::Arg | How::Option => false,
+            };
         if kept { Use::Kept } else { Use::None }
     }
 
@@ -101,6 +104,16 @@ impl<'a> Archs<'a> {
         }
         list
     }
+}
+
+/// Whether a command that may build sees a value that was set in its RUN.
+pub fn is_seen(lint: &Lint<'_>, setting: &ArchSetting<'_>) -> bool {
+    let idle = ["export", "echo", "cd", "set", "true", ":", "env", "printf", "test", "["];
+    lint.build_commands().any(|(_, c)| {
+        c.instruction == setting.instruction
+            && c.assigned.get(&setting.name).is_some_and(|a| a.span == setting.span)
+            && !c.program().is_some_and(|p| idle.contains(&p))
+    })
 }
 
 /// What a list does for a target. `isa` is of the toolkit that writes its PTX, where that is known.
@@ -177,12 +190,17 @@ pub fn said(lint: &Lint<'_>, setting: &ArchSetting<'_>) -> String {
     let from = match setting.how {
         How::Arg => ", the default of the ARG".to_owned(),
         _ => {
-            let trail = lint.trail(&setting.trail);
-            // The trail names the ARG: what is meant is its default.
-            if setting.place.default_of_arg && !trail.is_empty() {
-                trail.replacen(", from ARG ", ", the default of ARG ", 1)
-            } else {
-                trail
+            // Of a chain of variables the one is told that the value is written at.
+            let at_place = |step: &&Trail| {
+                origin_span(step.origin).is_some_and(|s| s.contains(setting.place.span) && s != setting.span)
+            };
+            let step = setting.trail.iter().find(at_place).or(setting.trail.first());
+            let from = lint.trail(step.map(std::slice::from_ref).unwrap_or_default());
+            match (setting.place.default_of_arg, step) {
+                (true, _) => from.replacen(", from ARG ", ", the default of ARG ", 1),
+                // The ENV of the same name is where the caret stands.
+                (false, Some(step)) if step.name == setting.name && setting.place.verbatim => String::new(),
+                (false, _) => from,
             }
         }
     };

@@ -15,6 +15,9 @@ mod lists;
 mod no_ptx_tail;
 mod toolkit;
 
+pub use lists::{Archs, fit};
+pub use toolkit::in_force;
+
 use super::{Check, Needs, check};
 use crate::model::Severity;
 

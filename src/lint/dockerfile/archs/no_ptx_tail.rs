@@ -60,3 +60,32 @@ fn with_ptx(grammar: Grammar, value: &str, entry: &ArchEntry) -> Option<String> 
     new.replace_range(entry.range.clone(), &one);
     Some(new)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::lint::dockerfile::lab::{blamed, lint, mended};
+
+    const RULE: &str = "no-ptx-tail";
+
+    fn file(list: &str) -> String {
+        format!(
+            "FROM nvidia/cuda:12.8.1-devel-ubuntu22.04\nENV TORCH_CUDA_ARCH_LIST=\"{list}\"\nRUN pip install --no-build-isolation ./csrc\n"
+        )
+    }
+
+    #[test]
+    fn machine_code_alone() {
+        assert_eq!(blamed(RULE, &file("8.6 8.0"), &[]), ["8.6"]);
+        assert!(mended(RULE, &file("8.6 8.0"), &[]).contains("\"8.6+PTX 8.0\""));
+        let file = "FROM ubuntu:24.04\nRUN cmake -DCMAKE_CUDA_ARCHITECTURES=\"80-real;90-real\" .\n";
+        assert!(mended(RULE, file, &[]).contains("\"80-real;90\""));
+    }
+
+    #[test]
+    fn ptx_targets_and_suffixes() {
+        for list in ["8.0 8.6+PTX", "9.0a", "Turing", "Common"] {
+            assert!(lint(RULE, &file(list), &[]).is_empty(), "{list}");
+        }
+        assert!(lint(RULE, &file("8.0 8.6"), &["a100@535"]).is_empty());
+    }
+}

@@ -1,5 +1,6 @@
 //! The toolkit that compiles in a stage: the base image's, where nothing in the file brings another.
 
+use crate::catalog::bases::{Base, BaseFamily};
 use crate::catalog::system_packages::SystemKind;
 use crate::catalog::toolkits::Toolkit;
 use crate::dockerfile::shell::Command;
@@ -41,12 +42,42 @@ pub fn installed(lint: &Lint<'_>, stage: usize) -> bool {
     })
 }
 
+/// A compiler is in the stage, on a base that is known to set no list of architectures.
+pub fn has_compiler(lint: &Lint<'_>, stage: usize) -> bool {
+    let base = lint.base(stage).filter(|_| sets_no_list(lint, stage));
+    base.is_some_and(|b| b.compiler == Some(true) && b.family != BaseFamily::Distro || installed(lint, stage))
+}
+
+/// The base image is one of those that are known to set no list of architectures in their environment.
+pub fn sets_no_list(lint: &Lint<'_>, stage: usize) -> bool {
+    let known = |family| matches!(family, BaseFamily::NvidiaCuda | BaseFamily::Pytorch | BaseFamily::Distro);
+    lint.base(stage).is_some_and(|b| known(b.family))
+}
+
 fn here(lint: &Lint<'_>, chain: &[usize], command: usize) -> bool {
     let command = lint.reading.commands.get(command);
     command.and_then(|c| lint.reading.stage_of(c.instruction)).is_some_and(|at| chain.contains(&at))
 }
 
+/// Whether a compiler may be in a stage: the base is not known to lack one, or the file may bring one.
+pub fn may_compile(lint: &Lint<'_>, stage: usize) -> bool {
+    // A distribution's image gets it somehow, if only by a script.
+    let lacks = |b: &Base| b.compiler == Some(false) && b.family != BaseFamily::Distro;
+    !lint.base(stage).is_some_and(|b| lacks(&b)) || brings(lint, stage)
+}
+
 fn brings_another(lint: &Lint<'_>, stage: usize) -> bool {
+    let home = ["CUDA_HOME", "CUDA_PATH", "CUDACXX", "CMAKE_CUDA_COMPILER"].iter().any(|name| {
+        let value = lint.reading.ends.get(stage).and_then(|scope| scope.get(*name)).map(|v| &v.value);
+        value.is_some_and(|v| {
+            v.known().is_none_or(|path| !path.starts_with("/usr/local/cuda/") && path != "/usr/local/cuda")
+        })
+    });
+    home || brings(lint, stage)
+}
+
+/// Whether a toolkit comes from packages, another stage or a runfile.
+fn brings(lint: &Lint<'_>, stage: usize) -> bool {
     let chain = lint.chain(stage);
     let conda = lint.asks.conda.iter().filter(|c| here(lint, &chain, c.command)).any(|install| {
         let is_cuda = |name: &str| name == "cudatoolkit" || name == "cuda" || name.starts_with("cuda-");
@@ -59,19 +90,13 @@ fn brings_another(lint: &Lint<'_>, stage: usize) -> bool {
         .filter(|p| here(lint, &chain, p.command))
         .any(|install| install.requirements.iter().any(|r| r.name.starts_with("nvidia-cuda-nvcc")));
     let moved = lint.build_commands().filter(|(at, _)| here(lint, &chain, *at)).any(|(_, c)| moves(c));
-    let home = ["CUDA_HOME", "CUDA_PATH", "CUDACXX", "CMAKE_CUDA_COMPILER"].iter().any(|name| {
-        let value = lint.reading.ends.get(stage).and_then(|scope| scope.get(*name)).map(|v| &v.value);
-        value.is_some_and(|v| {
-            v.known().is_none_or(|path| !path.starts_with("/usr/local/cuda/") && path != "/usr/local/cuda")
-        })
-    });
     let copied = lint.reading.document.instructions.iter().enumerate().any(|(at, instruction)| {
         let Body::Words(words) = &instruction.body else { return false };
         lint.reading.stage_of(at).is_some_and(|s| chain.contains(&s))
             && instruction.flag("from").is_some()
             && words.iter().any(|w| w.text.contains("/cuda"))
     });
-    installed(lint, stage) || conda || pip || moved || home || copied
+    installed(lint, stage) || conda || pip || moved || copied
 }
 
 /// A runfile, or `/usr/local/cuda` set to another.

@@ -99,6 +99,7 @@ pub const CHECKS: &[Check] = &[
     ),
 ];
 
+pub use packages::{Installed, system_cudnn};
 pub use targets::with_drivers;
 pub use toolkit::{brings_another, name as base_name, of_base};
 pub use torch::kept as torches;

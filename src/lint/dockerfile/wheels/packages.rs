@@ -120,8 +120,15 @@ impl<'a> Installed<'a> {
     }
 
     /// Whether pip brings a library that a package wants: an extra named cuda, `nvidia-cublas-cu12`, torch, which has
-    /// all of its own CUDA.
-    pub fn brings(&self, lint: &Lint<'_>, package: &Package<'_>, library: &str, major: u16) -> bool {
+    /// all of its own CUDA (of the major that is wanted, where one is).
+    pub fn brings(
+        &self,
+        lint: &Lint<'_>,
+        package: &Package<'_>,
+        library: &str,
+        major: impl Into<Option<u16>>,
+    ) -> bool {
+        let major = major.into();
         let extra = package.requirement.extras.iter().any(|e| e.starts_with("cuda") || e == "cudnn" || e == "ctk");
         let wheel = || {
             self.packages.iter().any(|p| {
@@ -136,7 +143,7 @@ impl<'a> Installed<'a> {
                 let here =
                     lint.chain(package.stage).contains(&t.stage) || lint.chain(t.stage).contains(&package.stage);
                 let same = environment(t.command) == environment(package.command);
-                here && same && t.cuda(lint).is_none_or(|c| c.major == major)
+                here && same && t.cuda(lint).is_none_or(|c| major.is_none_or(|m| c.major == m))
             })
         };
         // What a base has in Python is not known but for its torch.

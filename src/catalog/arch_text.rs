@@ -1,4 +1,5 @@
-//! Lists of architectures, in the syntax of each build variable.
+//! Lists of architectures written anew, in the syntax of a build variable or of the example that a knob shows.
+//! Lists that stand somewhere already are read and added to by [`arch_lists`](super::arch_lists).
 
 use crate::model::{Capability, SmArch};
 
@@ -7,7 +8,8 @@ fn dotted(arch: &SmArch) -> String {
     format!("{cc}{}", arch.suffix())
 }
 
-fn number(arch: &SmArch) -> String {
+/// As CMake writes it: "89", "90a".
+pub(super) fn number(arch: &SmArch) -> String {
     format!("{}{}", arch.number, arch.suffix())
 }
 

@@ -1,0 +1,5 @@
+FROM scratch
+RUN
+CMD
+ENTRYPOINT
+RUN --network=host

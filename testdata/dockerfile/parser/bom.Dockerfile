@@ -1,0 +1,4 @@
+﻿# escape=`
+FROM scratch
+RUN a `
+  b

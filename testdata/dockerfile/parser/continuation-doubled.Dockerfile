@@ -1,0 +1,4 @@
+FROM scratch
+RUN e \\
+RUN f\\\
+RUN g

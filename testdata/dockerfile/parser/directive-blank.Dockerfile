@@ -1,0 +1,5 @@
+
+# escape=`
+FROM scratch
+RUN a `
+RUN b

@@ -1,0 +1,3 @@
+# syntax=a
+# syntax=b
+FROM scratch

@@ -1,0 +1,3 @@
+FROM scratch
+ARG
+RUN after

@@ -1,0 +1,3 @@
+FROM scratch
+EXPOSE
+RUN after

@@ -1,0 +1,3 @@
+FROM scratch
+LABEL
+RUN after

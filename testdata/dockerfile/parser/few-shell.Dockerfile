@@ -1,0 +1,3 @@
+FROM scratch
+SHELL []
+RUN after

@@ -1,0 +1,3 @@
+FROM scratch
+USER
+RUN after

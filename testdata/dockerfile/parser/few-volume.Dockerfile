@@ -1,0 +1,3 @@
+FROM scratch
+VOLUME [""]
+RUN after

@@ -1,0 +1,3 @@
+FROM scratch
+COPY --link=maybe c d
+RUN after

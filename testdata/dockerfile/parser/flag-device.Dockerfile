@@ -1,0 +1,3 @@
+FROM scratch
+RUN --device=a,b=c d
+RUN after

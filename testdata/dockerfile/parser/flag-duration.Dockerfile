@@ -1,0 +1,3 @@
+FROM scratch
+HEALTHCHECK --interval=5 CMD a
+RUN after

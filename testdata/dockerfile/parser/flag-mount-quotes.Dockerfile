@@ -1,0 +1,3 @@
+FROM scratch
+RUN --mount='"a' c
+RUN after

@@ -1,0 +1,3 @@
+FROM scratch
+RUN --network=bridge a
+RUN after

@@ -1,0 +1,3 @@
+FROM scratch
+WORKDIR --x /a
+RUN after

@@ -1,0 +1,3 @@
+FROM scratch
+HEALTHCHECK --retries=-1 CMD a
+RUN after

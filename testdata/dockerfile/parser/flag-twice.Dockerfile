@@ -1,0 +1,3 @@
+FROM scratch
+COPY --from=a --from=b c d
+RUN after

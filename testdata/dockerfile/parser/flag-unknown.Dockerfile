@@ -1,0 +1,3 @@
+FROM scratch
+RUN --mont=type=cache a
+RUN after

@@ -1,0 +1,3 @@
+FROM scratch
+COPY --from c d
+RUN after

@@ -1,0 +1,2 @@
+FROM a AS
+RUN after

@@ -1,0 +1,2 @@
+FROM a AS b # comment
+RUN after

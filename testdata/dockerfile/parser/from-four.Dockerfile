@@ -1,0 +1,2 @@
+FROM a AS b c
+RUN after

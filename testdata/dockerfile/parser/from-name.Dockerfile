@@ -1,0 +1,2 @@
+FROM a AS 9b
+RUN after

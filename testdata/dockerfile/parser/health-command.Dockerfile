@@ -1,0 +1,3 @@
+FROM scratch
+HEALTHCHECK CMD
+RUN after

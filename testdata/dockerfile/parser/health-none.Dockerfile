@@ -1,0 +1,3 @@
+FROM scratch
+HEALTHCHECK NONE a
+RUN after

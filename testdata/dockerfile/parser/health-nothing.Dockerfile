@@ -1,0 +1,3 @@
+FROM scratch
+HEALTHCHECK
+RUN after

@@ -1,0 +1,3 @@
+FROM scratch
+HEALTHCHECK curl -f x
+RUN after

@@ -1,0 +1,2 @@
+FROM scratch
+RUN echo ${x:- <<'a b'}

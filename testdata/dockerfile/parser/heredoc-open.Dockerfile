@@ -1,0 +1,4 @@
+FROM scratch
+RUN <<EOF
+a
+CMD b

@@ -1,0 +1,5 @@
+FROM scratch
+ENTRYPOINT ["a"]
+RUN []
+CMD []
+ENTRYPOINT []

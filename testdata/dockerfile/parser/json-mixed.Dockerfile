@@ -1,0 +1,3 @@
+FROM scratch
+CMD ["a", 1]
+CMD ["b"]

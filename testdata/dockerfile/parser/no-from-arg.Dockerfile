@@ -1,0 +1,2 @@
+ARG a
+ARG b=c

@@ -1,0 +1,3 @@
+# A part of a file.
+RUN a
+ENV b=c

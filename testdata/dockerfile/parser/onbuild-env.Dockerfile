@@ -1,0 +1,3 @@
+FROM scratch
+ONBUILD ENV a
+RUN after

@@ -1,0 +1,3 @@
+FROM scratch
+ONBUILD ONBUILD RUN a
+RUN after

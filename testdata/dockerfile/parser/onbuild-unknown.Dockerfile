@@ -1,0 +1,3 @@
+FROM scratch
+ONBUILD NONSENSE a
+RUN after

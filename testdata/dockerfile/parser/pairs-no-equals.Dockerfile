@@ -1,0 +1,3 @@
+FROM scratch
+ENV A=b C
+LABEL a=b c d=e

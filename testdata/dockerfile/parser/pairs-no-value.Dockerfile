@@ -1,0 +1,3 @@
+FROM scratch
+ENV A
+ENV B=c

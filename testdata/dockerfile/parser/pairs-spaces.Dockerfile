@@ -1,0 +1,3 @@
+FROM scratch
+ENV A = b
+ARG C = d

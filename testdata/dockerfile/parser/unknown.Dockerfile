@@ -1,0 +1,6 @@
+FROM scratch
+RUN a &&
+    b
+RUNN c
+}
+RUN after

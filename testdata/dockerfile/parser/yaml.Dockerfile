@@ -1,0 +1,4 @@
+apiVersion: v1
+kind: Pod
+metadata:
+  name: x
