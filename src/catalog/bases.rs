@@ -104,7 +104,7 @@ enum Leads {
     /// The distribution's own version: `ubuntu:22.04`.
     Distro,
     Rocm,
-    /// A version that says nothing here; rows of [[image]] may know it.
+    /// A version that says nothing here; rows of `[[image]]` may know it.
     Own,
 }
 
@@ -199,7 +199,8 @@ impl Bases {
     /// variables left in them.
     pub fn find(&self, reference: &str) -> Option<Base> {
         let reference = Reference::parse(reference)?;
-        let found = self.families.iter().find_map(|f| Some((f, f.place(&reference)?)));
+        let full = format!("{}/{}", reference.host, reference.repository);
+        let found = self.families.iter().find_map(|f| Some((f, f.place(&reference, &full)?)));
         match found {
             Some((family, (place, repository))) => Some(self.of(family, place, repository, reference)),
             None => by_words_alone(reference),
@@ -300,11 +301,9 @@ impl Bases {
 
 impl Family {
     /// Whether the reference is one of the family's, and the repository's name without a mirror's prefix.
-    fn place(&self, reference: &Reference) -> Option<(Place, String)> {
+    fn place(&self, reference: &Reference, full: &str) -> Option<(Place, String)> {
         self.globs.iter().find_map(|(known, glob)| match glob {
-            Some(glob) => glob
-                .is_match(format!("{}/{}", reference.host, reference.repository))
-                .then(|| (Place::Home, reference.repository.clone())),
+            Some(glob) => glob.is_match(full).then(|| (Place::Home, reference.repository.clone())),
             None => {
                 let place = reference.is(known)?;
                 Some((place, known.split_once('/')?.1.to_owned()))

@@ -127,7 +127,11 @@ pub struct Extensions {
 impl Extensions {
     pub(crate) fn read(tables: &mut Tables) -> Result<Self, CatalogError> {
         let rows: Vec<Extension> = tables.rows(FILE, "extension")?;
-        let glob = |e: &Extension| Globs::new(FILE, &e.project, &e.pip, false);
+        // Plain names are compared as text.
+        let glob = |e: &Extension| {
+            let starred: Vec<String> = e.pip.iter().filter(|p| p.contains('*')).cloned().collect();
+            Globs::new(FILE, &e.project, &starred, false)
+        };
         let globs = rows.iter().map(glob).collect::<Result<_, _>>()?;
         Ok(Self { rows, globs })
     }

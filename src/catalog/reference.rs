@@ -58,10 +58,12 @@ impl Reference {
         if self.host == host && self.repository == path {
             return Some(Place::Home);
         }
-        let mirrored = self.repository == path || self.repository.ends_with(&format!("/{path}"));
-        // Mirrors of Docker Hub keep `library/` before what has one part.
-        let mirrored =
-            if path.contains('/') { mirrored } else { self.repository.ends_with(&format!("library/{path}")) };
+        let before = self.repository.strip_suffix(path);
+        let mirrored = match path.contains('/') {
+            true => before.is_some_and(|b| b.is_empty() || b.ends_with('/')),
+            // Mirrors of Docker Hub keep `library/` before what has one part.
+            false => before.is_some_and(|b| b.ends_with("library/")),
+        };
         (mirrored && self.host != host).then_some(Place::Mirror)
     }
 }
