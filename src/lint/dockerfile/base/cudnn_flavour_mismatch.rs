@@ -6,11 +6,16 @@ use crate::dockerfile::syntax::Keyword;
 use crate::lint::dockerfile::wheels::{Installed, base_name, system_cudnn};
 use crate::lint::dockerfile::{Found, Lint};
 
+/// Packages of a file that are looked at: each asks what the whole stage does.
+const MOST: usize = 16;
+
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let installed = Installed::of(lint);
-    for package in &installed.packages {
-        let Some(known) = package.known(lint).filter(|k| !k.brings) else { continue };
-        let Some(wants) = known.cudnn_major else { continue };
+    let loading = installed.packages.iter().filter_map(|p| {
+        let known = p.known(lint).filter(|k| !k.brings)?;
+        Some((p, known.cudnn_major?, known))
+    });
+    for (package, wants, known) in loading.take(MOST) {
         let Some(base) = lint.base(package.stage).filter(|b| b.sure && is_cuda(b) && b.flavour.is_some()) else {
             continue;
         };
