@@ -161,7 +161,14 @@ fn serves(lint: &Lint<'_>, wheel: &Wheel, target: &Target) -> bool {
     let stage = lint.reading.last.unwrap_or(wheel.stage);
     let Some(library) = compat_library(lint, stage) else { return lint.base(stage).is_none() };
     let native = lint.catalog.drivers().native_cuda(&library);
-    native.is_some_and(|c| c.major >= wheel.cuda.major) && forward.serves(&library, host, None)
+    let newer = native.is_some_and(|c| c.major >= wheel.cuda.major);
+    newer && forward.serves(&library, host, None) && drives(lint, &library, target)
+}
+
+/// Whether a driver still drives the target's GPU: R590 no more Volta.
+pub fn drives(lint: &Lint<'_>, library: &DriverVersion, target: &Target) -> bool {
+    let window = lint.catalog.drivers().window(target.capability);
+    window.and_then(|w| w.last_driver).is_none_or(|last| library.branch() <= last)
 }
 
 /// The forward-compat library that a stage has, by its CUDA: of a package, or of NVIDIA's base.
