@@ -216,7 +216,7 @@ fn of<'a>(lint: &'a Lint<'_>, install: &'a PipInstall, configured: &Configured) 
     if second.is_some() || first.is_some_and(|r| !sure(r)) {
         return None;
     }
-    let pinned = first.and_then(|r| version_of(r));
+    let pinned = first.and_then(version_of);
     let mut because = Vec::new();
     let mut through = None;
     let mut version = pinned.as_deref().map(|v| v.split('+').next().unwrap_or(v).to_owned());

@@ -202,7 +202,7 @@ fn runs_none(lint: &Lint<'_>, target: &Target, taken: &Taken, machine: &str) -> 
 
 /// The build whose CUDA is the newest that still serves: it will serve the next GPU too.
 fn nearest(wheels: Vec<TorchWheel>, index: &str) -> Option<TorchWheel> {
-    wheels.into_iter().filter(|w| w.index != index).next_back()
+    wheels.into_iter().rfind(|w| w.index != index)
 }
 
 fn floors(lint: &Lint<'_>, fleet: &[&Target], wheel: &TorchWheel) -> Option<String> {
@@ -312,7 +312,7 @@ mod tests {
                 "pip install torch==2.7.1 --index-url {index}\nRUN pip install torch==2.7.1 --index-url {INDEX}/cu128"
             )),
             // The index is somebody's choice.
-            format!("FROM python:3.12-slim\nARG INDEX\nRUN pip install torch==2.7.1 --index-url $INDEX\n"),
+            "FROM python:3.12-slim\nARG INDEX\nRUN pip install torch==2.7.1 --index-url $INDEX\n".to_owned(),
             file("pip install torch==2.7.1 --index-url https://pip.corp.example/simple"),
             file(&format!("pip install torch==2.7.1 --index-url {INDEX}/cpu")),
         ] {
