@@ -1,5 +1,7 @@
 //! Questions that several rules ask of a file.
 
+use std::collections::BTreeSet;
+
 use crate::catalog::bases::Base;
 use crate::catalog::system_packages;
 use crate::dockerfile::commands;
@@ -71,13 +73,13 @@ impl Lint<'_> {
     /// A stage and those it is FROM, itself first.
     pub fn chain(&self, stage: usize) -> Vec<usize> {
         let mut out = vec![stage];
-        while let Some(reading::Base::Stage(below)) =
-            out.last().and_then(|at| self.reading.stages.get(*at)).map(|s| &s.base)
+        let mut at = stage;
+        // A stage is FROM an earlier one.
+        while let Some(reading::Base::Stage(below)) = self.reading.stages.get(at).map(|s| &s.base)
+            && *below < at
         {
-            if out.contains(below) {
-                break;
-            }
             out.push(*below);
+            at = *below;
         }
         out
     }
@@ -169,6 +171,9 @@ pub fn origin_span(origin: Origin) -> Option<Span> {
     }
 }
 
+/// Known packages looked at in one file; rules hold them against each other.
+const MOST_PACKAGES: usize = 1024;
+
 /// A package asked of the distribution's installer, with what the catalog knows of it.
 pub struct Package<'a> {
     pub asked: &'a commands::SystemPackage,
@@ -185,6 +190,7 @@ impl Lint<'_> {
     /// are left out.
     pub fn packages(&self) -> Vec<Package<'_>> {
         let mut out = Vec::new();
+        let full = |out: &Vec<Package<'_>>| out.len() >= MOST_PACKAGES;
         for install in &self.asks.system {
             let Some(command) = self.reading.commands.get(install.command) else { continue };
             let Some((at, stage)) = self.stage_of(command.instruction) else { continue };
@@ -192,6 +198,9 @@ impl Lint<'_> {
                 continue;
             }
             for asked in install.packages.iter().filter(|p| !p.unsure) {
+                if full(&out) {
+                    return out;
+                }
                 let known = self.catalog.system_packages().classify(&asked.name, asked.version.as_deref());
                 out.extend(known.map(|known| Package {
                     asked,
@@ -206,20 +215,12 @@ impl Lint<'_> {
         out
     }
 
-    /// Whether what an instruction does is done before another does its: earlier in the same stage, or in a stage that
-    /// the other's is FROM.
-    pub fn is_before(&self, earlier: usize, later: usize) -> bool {
-        let (Some((a, _)), Some((b, _))) = (self.stage_of(earlier), self.stage_of(later)) else { return false };
-        if a == b { earlier <= later } else { self.chain(b).contains(&a) }
-    }
-
     /// The commands of a stage and of those it is FROM.
     pub fn chain_commands(&self, stage: usize) -> impl Iterator<Item = (usize, &Command)> {
-        let chain = self.chain(stage);
-        let stages = &self.reading.stages;
+        let chain: BTreeSet<usize> = self.chain(stage).into_iter().collect();
         self.reading.commands.iter().enumerate().filter(move |(_, c)| {
-            c.when != When::Start
-                && chain.iter().filter_map(|s| stages.get(*s)).any(|s| s.instructions.contains(&c.instruction))
+            let at = self.reading.stage_of(c.instruction);
+            c.when != When::Start && at.is_some_and(|at| chain.contains(&at))
         })
     }
 }

@@ -10,14 +10,19 @@ use crate::lint::dockerfile::builds::{Build, By};
 use crate::lint::dockerfile::{Found, Lint};
 use crate::model::{Severity, Target};
 
+/// Builds on one base that are asked for their toolkit.
+const MOST_BUILDS: usize = 16;
+
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let archs = Archs::of(lint);
+    let root = |build: &Build<'_>| lint.reading.stages.get(build.stage).map(|s| s.root.1);
     for image in images(lint) {
         // Builds of this stage and of those that are FROM it.
         let builds: Vec<&Build<'_>> = archs
             .builds
             .iter()
-            .filter(|b| b.is_sure() && is_cuda(b) && lint.chain(b.stage).contains(&image.stage))
+            .filter(|b| b.is_sure() && is_cuda(b) && root(b) == Some(image.stage))
+            .take(MOST_BUILDS)
             .collect();
         let Some((build, toolkit)) = builds.iter().find_map(|b| Some((*b, in_force(lint, b.stage)?))) else {
             continue;

@@ -3,20 +3,25 @@
 use super::from::is_cuda;
 use crate::catalog::bases::Base;
 use crate::dockerfile::syntax::Keyword;
-use crate::lint::dockerfile::wheels::{base_name, brought_by_pip, installed, system_cudnn};
+use crate::lint::dockerfile::wheels::{Installed, base_name, system_cudnn};
 use crate::lint::dockerfile::{Found, Lint};
 
+/// Packages of a file that are looked at: each asks what the whole stage does.
+const MOST: usize = 16;
+
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let packages = installed(lint);
-    for package in &packages {
-        let Some(known) = package.known(lint).filter(|k| !k.brings) else { continue };
-        let Some(wants) = known.cudnn_major else { continue };
+    let installed = Installed::of(lint);
+    let loading = installed.packages.iter().filter_map(|p| {
+        let known = p.known(lint).filter(|k| !k.brings)?;
+        Some((p, known.cudnn_major?, known))
+    });
+    for (package, wants, known) in loading.take(MOST) {
         let Some(base) = lint.base(package.stage).filter(|b| b.sure && is_cuda(b) && b.flavour.is_some()) else {
             continue;
         };
         let extra = package.requirement.extras.iter().any(|e| e.contains("cuda"));
         if extra
-            || brought_by_pip(lint, &packages, package, "cudnn", known.cuda_major)
+            || installed.brings(lint, package, "cudnn", known.cuda_major)
             || brought_otherwise(lint, package.stage)
         {
             continue;

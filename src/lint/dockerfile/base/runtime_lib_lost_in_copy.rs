@@ -23,9 +23,11 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     {
         return;
     }
+    let root = |stage: usize| lint.reading.stages.get(stage).map(|s| s.root.1);
+    let builds: Vec<_> = lint.builds().iter().map(|b| root(b.stage)).collect();
     let lost = into.iter().find_map(|copy| {
         let from = lint.base(copy.from).filter(|b| b.cuda.is_some() && b.sure)?;
-        let built = lint.builds().iter().any(|b| lint.chain(copy.from).contains(&b.stage));
+        let built = builds.contains(&root(copy.from));
         let word = copy.paths.iter().find(|p| PROGRAMS.iter().any(|x| path(p).contains(x)))?;
         built.then_some((from, word))
     });

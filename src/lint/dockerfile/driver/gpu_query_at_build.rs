@@ -7,8 +7,12 @@ use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::Keyword;
 use crate::lint::dockerfile::{Found, Lint};
 
+/// Commands of a file that are looked at: each asks what its whole instruction does.
+const MOST: usize = 64;
+
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    for (_, command) in lint.build_commands() {
+    let asking = |c: &Command| c.program().is_some_and(|p| p == "nvidia-smi" || is_python(p));
+    for (_, command) in lint.build_commands().filter(|(_, c)| asking(c)).take(MOST) {
         match command.program() {
             Some("nvidia-smi") if is_fatal(lint, command) && !is_looked_up(lint, command) => {
                 let message = "nvidia-smi runs during the build, where there is no GPU and no driver: it ends with \
@@ -20,12 +24,16 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
                         .help("run it when the container starts: in its entrypoint or a health check"),
                 );
             }
-            Some(program) if program.starts_with("python") || program.starts_with("pypy") => {
+            Some(program) if is_python(program) => {
                 out.extend(script(lint, command).and_then(|(text, span)| python(lint, command, &text, span)));
             }
             _ => {}
         }
     }
+}
+
+fn is_python(program: &str) -> bool {
+    program.starts_with("python") || program.starts_with("pypy")
 }
 
 /// `command -v nvidia-smi` asks where it is.

@@ -10,8 +10,7 @@ pub enum Asks {
 }
 
 /// Expressions that are false, or zero, without a GPU.
-const TESTS: &[&str] =
-    &["cuda.is_available()", "cuda.device_count()", "is_gpu_available()", "is_compiled_with_cuda() and"];
+const TESTS: &[&str] = &["cuda.is_available()", "cuda.device_count()", "is_gpu_available()"];
 
 /// Calls that raise without a GPU.
 const CALLS: &[&str] = &[
@@ -32,16 +31,17 @@ const CALLS: &[&str] = &[
 pub fn asks(script: &str) -> Option<Asks> {
     let lines: Vec<&str> = script.split(['\n', ';']).map(str::trim).filter(|l| !l.starts_with('#')).collect();
     let tests = |line: &str| TESTS.iter().any(|t| line.contains(t));
-    let guarded =
-        ["if ", "try:", " else ", " and "].iter().any(|g| lines.iter().any(|l| l.contains(g) && !ends(l)));
+    let guarded = ["if ", "try:", " else ", " and ", "def ", "class ", "lambda"]
+        .iter()
+        .any(|g| lines.iter().any(|l| l.contains(g) && !ends(l)));
     let mut worst = None;
     for (at, line) in lines.iter().enumerate() {
         let next = lines.get(at + 1).copied().unwrap_or_default();
         let denied = line.starts_with("if not ") && (ends(line) || (line.ends_with(':') && ends(next)));
         let asserts = line.starts_with("assert ") && !line.starts_with("assert not ") && !line.contains(" or ");
-        let found = if tests(line) && (asserts || denied || (ends(line) && !line.contains("if not"))) {
-            Asks::Fails
-        } else if CALLS.iter().any(|c| line.contains(c)) && !guarded && !script.contains("is_available") {
+        let refuses = tests(line) && (asserts || denied || (ends(line) && !line.contains("if not")));
+        let calls = CALLS.iter().any(|c| line.contains(c)) && !guarded && !script.contains("is_available");
+        let found = if refuses || calls {
             Asks::Fails
         } else if tests(line) && line.contains("print(") {
             Asks::Prints

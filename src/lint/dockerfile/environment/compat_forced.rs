@@ -3,7 +3,7 @@
 use crate::catalog::bases::BaseFamily;
 use crate::catalog::compat::is_tegra;
 use crate::catalog::forward::Eligible;
-use crate::lint::dockerfile::wheels::{compat_library, with_drivers};
+use crate::lint::dockerfile::wheels::{compat_library, drives, with_drivers};
 use crate::lint::dockerfile::{Found, Lint, Set};
 use crate::model::{DriverVersion, Runtime, Target};
 
@@ -17,6 +17,8 @@ enum Fate {
     Older,
     /// Newer, and not made for the host's branch.
     NotForBranch,
+    /// Newer, and of a driver that gave the GPU up.
+    NotForGpu,
 }
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
@@ -27,7 +29,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let deep = lint.base(last).is_some_and(|b| b.family == BaseFamily::NvidiaNgc);
     let Some(folder) = compat(set, deep) else { return };
     let Some(library) = compat_library(lint, last) else { return };
-    for fate in [Fate::NotEligible, Fate::Older, Fate::NotForBranch] {
+    for fate in [Fate::NotEligible, Fate::Older, Fate::NotForBranch, Fate::NotForGpu] {
         let bad: Vec<&Target> = lint.targets.iter().filter(|t| judge(lint, t, &library) == fate).collect();
         if bad.is_empty() {
             continue;
@@ -42,7 +44,8 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
                 "it is older than that of {who}: \"system has unsupported display driver / cuda driver \
                  combination\" (803)"
             ),
-            _ => format!("it is not made for that of {who}"),
+            Fate::NotForGpu => format!("R{branch} does not drive {who} any more"),
+            Fate::NotForBranch | Fate::Fine => format!("it is not made for that of {who}"),
         };
         let mut found = Found::warning(
             set.value_span(),
@@ -91,6 +94,7 @@ fn judge(lint: &Lint<'_>, target: &Target, library: &DriverVersion) -> Fate {
     match forward.eligible(target.class) {
         Some((Eligible::No, _)) => Fate::NotEligible,
         Some((Eligible::Own, _)) => Fate::Fine,
+        _ if !drives(lint, library, target) => Fate::NotForGpu,
         _ if forward.serves(library, host, None) => Fate::Fine,
         _ => Fate::NotForBranch,
     }
@@ -111,6 +115,8 @@ mod tests {
         assert!(lint(RULE, &file, &["RTX 3060@525"])[0].message.contains("804"));
         assert!(lint(RULE, &file, &["a100@575"])[0].message.contains("803"));
         assert!(lint(RULE, &file, &["a100@525", "a100@550", "a100"]).is_empty());
+        let newer = format!("FROM nvidia/cuda:13.1.0-runtime-ubuntu22.04\n{ENV}");
+        assert!(lint(RULE, &newer, &["v100@580"])[0].message.contains("does not drive"));
         let versioned =
             format!("{BASE}ENV V=12.4\nENV LD_LIBRARY_PATH /usr/local/cuda-${{V}}/compat:$LD_LIBRARY_PATH\n");
         assert_eq!(lint(RULE, &versioned, &["a100@575"]).len(), 1);

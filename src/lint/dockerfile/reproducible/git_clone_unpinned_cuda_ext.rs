@@ -1,6 +1,9 @@
 //! A project with device code taken as its default branch is today.
 
+use std::collections::BTreeMap;
+
 use crate::dockerfile::commands::{Asked, GitClone};
+use crate::dockerfile::shell::Command;
 use crate::dockerfile::span::Span;
 use crate::lint::dockerfile::{Found, Lint};
 
@@ -16,7 +19,9 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         .iter()
         .filter(|c| !c.pinned && built(c.command))
         .filter_map(|clone| Some((clone, extensions.find_repository(clone.url.value.known()?)?)));
-    for (clone, extension) in known.take(MOST).filter(|(clone, _)| !checked_out(lint, clone)) {
+    let folders: BTreeMap<&str, usize> =
+        lint.asks.clones.iter().filter_map(|c| Some((c.dir.known()?.trim_end_matches('/'), c.command))).collect();
+    for (clone, extension) in known.take(MOST).filter(|(clone, _)| !checked_out(lint, clone, &folders)) {
         out.push(found(clone.url_span, &extension.project, extension.because()));
     }
     for install in lint.asks.pip.iter().filter(|i| built(i.command)) {
@@ -32,28 +37,31 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
 }
 
 /// Whether a later RUN goes to a commit or a branch that it names.
-fn checked_out(lint: &Lint<'_>, clone: &GitClone) -> bool {
+fn checked_out(lint: &Lint<'_>, clone: &GitClone, clones: &BTreeMap<&str, usize>) -> bool {
     let stage = lint.reading.commands.get(clone.command).and_then(|c| lint.stage_of(c.instruction)).map(|(s, _)| s);
-    let later = lint.build_commands().filter(|(at, c)| {
-        *at > clone.command
-            && lint
-                .stage_of(c.instruction)
-                .is_some_and(|(s, _)| stage.is_some_and(|of| lint.chain(s).contains(&of)))
-    });
-    later.into_iter().any(|(_, command)| {
-        let inside = |of: &GitClone| {
-            let (of, dir) = (of.dir.known()?, command.dir.known()?);
-            Some(dir.starts_with(of.trim_end_matches('/')))
-        };
-        // Where the folders are known, they say which clone it is.
-        let of_another = lint.asks.clones.iter().any(|o| o.command != clone.command && inside(o) == Some(true));
-        let elsewhere = inside(clone).map_or(of_another, |here| !here);
+    lint.build_commands().any(|(at, command)| {
+        if at <= clone.command || command.program() != Some("git") {
+            return false;
+        }
         let mut words = command.args().iter().map(|a| a.text.value.known());
         let goes = words.any(|w| matches!(w, Some("checkout" | "switch" | "reset")));
         let to =
             words.any(|w| !matches!(w, Some("." | "--" | "master" | "main" | "--hard" | "HEAD" | "-f" | "-q")));
-        command.program() == Some("git") && goes && to && !elsewhere
+        goes && to && !elsewhere(clone, command, clones) && {
+            let chain = lint.stage_of(command.instruction).map(|(s, _)| lint.chain(s)).unwrap_or_default();
+            stage.is_some_and(|s| chain.contains(&s))
+        }
     })
+}
+
+/// Where the folders are known, they say which clone a command works on.
+fn elsewhere(clone: &GitClone, command: &Command, clones: &BTreeMap<&str, usize>) -> bool {
+    let Some(dir) = command.dir.known() else { return false };
+    if let Some(own) = clone.dir.known() {
+        return !dir.starts_with(own.trim_end_matches('/'));
+    }
+    let mut above = std::path::Path::new(dir).ancestors().filter_map(|p| p.to_str());
+    above.any(|p| clones.get(p).is_some_and(|other| *other != clone.command))
 }
 
 fn found(span: Span, project: &str, because: String) -> Found {

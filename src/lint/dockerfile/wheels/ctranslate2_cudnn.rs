@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use pep440_rs::{Operator, Version, VersionSpecifiers};
 
-use super::packages::{MOST_TOLD, Package, brought_by_pip, installed, system_cudnn};
+use super::packages::{Installed, MOST_TOLD, Package, system_cudnn};
 use crate::lint::dockerfile::{Found, Lint};
 
 /// Newer than any release: it is in the row that has no end.
@@ -20,13 +20,14 @@ struct Taken {
 }
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let packages = installed(lint);
+    let installed = Installed::of(lint);
+    let packages = &installed.packages;
     let own = packages.iter().any(|p| p.requirement.name == "ctranslate2");
     let candidates = packages.iter().filter_map(|p| Some((p, taken(lint, own, p)?)));
     for (package, taken) in candidates.take(MOST_TOLD) {
         let Some(known) = lint.catalog.wheels().package_cuda("ctranslate2", &taken.version) else { continue };
         let (Some(wants), Some(cuda)) = (known.cudnn_major, known.cuda_major) else { continue };
-        if brought_by_pip(lint, &packages, package, "cudnn", cuda) {
+        if installed.brings(lint, package, "cudnn", cuda) {
             continue;
         }
         let Some(base) = lint.base(package.stage).filter(|b| b.sure) else { continue };

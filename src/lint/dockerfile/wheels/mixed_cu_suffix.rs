@@ -1,11 +1,13 @@
 //! One library's packages for two CUDA majors in one environment.
 
-use super::packages::{MOST_TOLD, Package, base_major, brought_by_pip, installed, together};
-use super::torch;
+use super::packages::{Installed, MOST_TOLD, Package, base_major, together};
+use super::torch::{self, Torch};
 use crate::lint::dockerfile::{Found, Lint};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let packages = installed(lint);
+    let installed = Installed::of(lint);
+    let torches = torch::kept(lint);
+    let packages = &installed.packages;
     let mut seen: Vec<(&Package<'_>, String, u16)> = Vec::new();
     let candidates = packages.iter().filter_map(|p| Some((p, family(lint, p)?)));
     for (package, (family, major)) in candidates.take(MOST_TOLD) {
@@ -23,7 +25,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
                     .also(first.span, format!("for CUDA {other}")),
             );
         } else if let Some(found) =
-            beside_torch(lint, package, major).or_else(|| no_libraries(lint, &packages, package))
+            beside_torch(lint, &torches, package, major).or_else(|| no_libraries(lint, &installed, package))
         {
             out.push(found);
         }
@@ -47,11 +49,10 @@ fn family(lint: &Lint<'_>, package: &Package<'_>) -> Option<(String, u16)> {
 }
 
 /// torch of CUDA 12 and later asks pip for NVIDIA's packages of its own major.
-fn beside_torch(lint: &Lint<'_>, package: &Package<'_>, major: u16) -> Option<Found> {
+fn beside_torch(lint: &Lint<'_>, torches: &[Torch<'_>], package: &Package<'_>, major: u16) -> Option<Found> {
     if !package.requirement.name.starts_with("nvidia-") {
         return None;
     }
-    let torches = torch::kept(lint);
     let torch = torches.iter().find(|t| {
         let same = torch::environment(t.command) == torch::environment(package.command);
         let joined = lint.chain(package.stage).contains(&t.stage) || lint.chain(t.stage).contains(&package.stage);
@@ -69,22 +70,11 @@ fn beside_torch(lint: &Lint<'_>, package: &Package<'_>, major: u16) -> Option<Fo
 }
 
 /// CuPy and its like open the libraries of their own CUDA.
-fn no_libraries(lint: &Lint<'_>, packages: &[Package<'_>], package: &Package<'_>) -> Option<Found> {
+fn no_libraries(lint: &Lint<'_>, installed: &Installed<'_>, package: &Package<'_>) -> Option<Found> {
     let known = package.known(lint).filter(|k| k.opens && k.sure)?;
     let major = known.cuda_major?;
     let (base, name, because) = base_major(lint, package.stage).filter(|(base, ..)| *base != major)?;
-    let suffix = format!("cu{major}");
-    let brought = packages.iter().any(|p| {
-        p.requirement.name.starts_with("nvidia-")
-            && p.requirement.name.ends_with(&suffix)
-            && together(lint, package, p)
-    });
-    let torch = torch::all(lint).iter().any(|t| t.cuda(lint).is_none_or(|c| c.major == major));
-    if brought || torch || package.requirement.name.starts_with("nvidia-") {
-        return None;
-    }
-    // An extra may bring them.
-    if !package.requirement.extras.is_empty() && brought_by_pip(lint, packages, package, "cublas", major) {
+    if package.requirement.name.starts_with("nvidia-") || installed.brings(lint, package, "cublas", major) {
         return None;
     }
     let message =

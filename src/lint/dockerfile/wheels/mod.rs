@@ -99,8 +99,8 @@ pub const CHECKS: &[Check] = &[
     ),
 ];
 
-pub use packages::{brought_by_pip, installed, system_cudnn};
+pub use packages::{Installed, system_cudnn};
 pub use targets::with_drivers;
 pub use toolkit::{brings_another, name as base_name, of_base};
 pub use torch::kept as torches;
-pub use wheel_above_driver::compat_library;
+pub use wheel_above_driver::{compat_library, drives};

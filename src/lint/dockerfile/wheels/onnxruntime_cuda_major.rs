@@ -1,18 +1,18 @@
 //! onnxruntime-gpu built for another CUDA major than the base's libraries.
 
-use super::packages::{MOST_TOLD, base_major, brought_by_pip, installed};
+use super::packages::{Installed, MOST_TOLD, base_major};
 use crate::lint::dockerfile::{Found, Lint};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let packages = installed(lint);
-    for package in packages.iter().filter(|p| p.requirement.name == "onnxruntime-gpu").take(MOST_TOLD) {
+    let installed = Installed::of(lint);
+    for package in installed.packages.iter().filter(|p| p.requirement.name == "onnxruntime-gpu").take(MOST_TOLD) {
         let Some(known) = package.known(lint).filter(|k| !k.brings) else { continue };
         let Some(major) = known.cuda_major else { continue };
         let Some((base, name, because)) = base_major(lint, package.stage).filter(|(base, ..)| *base != major)
         else {
             continue;
         };
-        if brought_by_pip(lint, &packages, package, "cublas", major) {
+        if installed.brings(lint, package, "cublas", major) {
             continue;
         }
         let message = format!(

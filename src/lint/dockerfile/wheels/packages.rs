@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::toolkit;
-use super::torch::{self, environment};
+use super::torch::{self, Torch, environment};
 use crate::catalog::bases::{BaseFamily, Flavour};
 use crate::catalog::system_packages::SystemKind;
 use crate::catalog::wheel_cuda::PackageCuda;
@@ -43,7 +43,7 @@ const MOST: usize = 4096;
 /// Packages that a rule speaks of.
 pub const MOST_TOLD: usize = 64;
 
-pub fn installed<'a>(lint: &'a Lint<'_>) -> Vec<Package<'a>> {
+fn installed<'a>(lint: &'a Lint<'_>) -> Vec<Package<'a>> {
     let shipped = lint.python_stages();
     let mut out = Vec::new();
     for install in &lint.asks.pip {
@@ -108,35 +108,51 @@ pub fn base_major(lint: &Lint<'_>, stage: usize) -> Option<(u16, String, String)
     libraries.then(|| (cuda.major, toolkit::name(&base), base.because.clone()))
 }
 
-/// Whether pip brings a library that a package wants: an extra named cuda, `nvidia-cublas-cu12`, torch, which has all of
-/// its own CUDA (of the `major` that is wanted, where one is).
-pub fn brought_by_pip(
-    lint: &Lint<'_>,
-    packages: &[Package<'_>],
-    package: &Package<'_>,
-    library: &str,
-    major: impl Into<Option<u16>>,
-) -> bool {
-    let major = major.into();
-    let extra = package.requirement.extras.iter().any(|e| e.starts_with("cuda") || e == "cudnn" || e == "ctk");
-    let same = |p: &&Package<'_>| together(lint, package, p);
-    let wheel = packages.iter().any(|p| {
-        let name = &p.requirement.name;
-        let brings = name.starts_with("nvidia-") && name.contains(library)
-            || lint.catalog.wheels().ever_wants(name, "torch");
-        brings && same(&p)
-    });
-    let torch = torch::all(lint).iter().any(|t| {
-        let here = lint.chain(package.stage).contains(&t.stage) || lint.chain(t.stage).contains(&package.stage);
-        let same = environment(t.command) == environment(package.command);
-        here && same && t.cuda(lint).is_none_or(|c| major.is_none_or(|m| c.major == m))
-    });
-    // What a base has in Python is not known but for its torch.
-    let base = match lint.base(package.stage) {
-        Some(base) => !matches!(base.family, BaseFamily::NvidiaCuda | BaseFamily::Distro),
-        None => true,
-    };
-    extra || wheel || torch || base
+/// What pip puts into a file's environments.
+pub struct Installed<'a> {
+    pub packages: Vec<Package<'a>>,
+    torches: Vec<Torch<'a>>,
+}
+
+impl<'a> Installed<'a> {
+    pub fn of(lint: &'a Lint<'_>) -> Self {
+        Self { packages: installed(lint), torches: torch::all(lint) }
+    }
+
+    /// Whether pip brings a library that a package wants: an extra named cuda, `nvidia-cublas-cu12`, torch, which has
+    /// all of its own CUDA (of the major that is wanted, where one is).
+    pub fn brings(
+        &self,
+        lint: &Lint<'_>,
+        package: &Package<'_>,
+        library: &str,
+        major: impl Into<Option<u16>>,
+    ) -> bool {
+        let major = major.into();
+        let extra = package.requirement.extras.iter().any(|e| e.starts_with("cuda") || e == "cudnn" || e == "ctk");
+        let wheel = || {
+            self.packages.iter().any(|p| {
+                let name = &p.requirement.name;
+                let brings = name.starts_with("nvidia-") && name.contains(library)
+                    || lint.catalog.wheels().ever_wants(name, "torch");
+                brings && together(lint, package, p)
+            })
+        };
+        let torch = || {
+            self.torches.iter().any(|t| {
+                let here =
+                    lint.chain(package.stage).contains(&t.stage) || lint.chain(t.stage).contains(&package.stage);
+                let same = environment(t.command) == environment(package.command);
+                here && same && t.cuda(lint).is_none_or(|c| major.is_none_or(|m| c.major == m))
+            })
+        };
+        // What a base has in Python is not known but for its torch.
+        let base = match lint.base(package.stage) {
+            Some(base) => !matches!(base.family, BaseFamily::NvidiaCuda | BaseFamily::Distro),
+            None => true,
+        };
+        extra || base || torch() || wheel()
+    }
 }
 
 /// The cuDNN major of a package of the system's, where a stage installs one: none where it is not told.

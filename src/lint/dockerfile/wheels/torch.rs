@@ -6,6 +6,7 @@ use crate::catalog::wheels::index_cuda;
 use crate::dockerfile::commands::{Asked, PipInstall, PythonTool, Requirement, Setting};
 use crate::dockerfile::shell::{Command, When};
 use crate::dockerfile::span::Span;
+use crate::dockerfile::syntax::Keyword;
 use crate::dockerfile::value::{Trail, Value};
 use crate::lint::dockerfile::Lint;
 use crate::model::CudaVersion;
@@ -127,7 +128,8 @@ const MOST: usize = 64;
 
 /// All of them, in the order of the file.
 pub fn all<'a>(lint: &'a Lint<'_>) -> Vec<Torch<'a>> {
-    lint.asks.pip.iter().filter_map(|install| of(lint, install)).take(MOST).collect()
+    let configured = Configured::of(lint);
+    lint.asks.pip.iter().filter_map(|install| of(lint, install, &configured)).take(MOST).collect()
 }
 
 /// Those that are in the image in the end: not replaced, not removed, not there before.
@@ -198,7 +200,7 @@ fn has(command: &Command, is: impl Fn(&str) -> bool) -> bool {
     command.args().iter().any(|a| a.text.value.known().is_some_and(&is))
 }
 
-fn of<'a>(lint: &'a Lint<'_>, install: &'a PipInstall) -> Option<Torch<'a>> {
+fn of<'a>(lint: &'a Lint<'_>, install: &'a PipInstall, configured: &Configured) -> Option<Torch<'a>> {
     let command = lint.reading.commands.get(install.command)?;
     if command.when == When::Start
         || !lint.built(command.instruction)
@@ -249,6 +251,7 @@ fn of<'a>(lint: &'a Lint<'_>, install: &'a PipInstall) -> Option<Torch<'a>> {
         Some(name) => From::Index { name, span: asked, trail: Vec::new(), moving: false },
         None if decider.url.is_some() => From::Unknown,
         None if install.tool == PythonTool::Project => of_project(lint, install, version.as_deref()),
+        None if configured.before(lint, command) => From::Unknown,
         None => source(lint, install, command, version.as_deref(), &specifier),
     };
     Some(Torch { install, command, stage, version, specifier, from, asked, through, local: local_named, because })
@@ -316,9 +319,6 @@ fn source(
             _ => From::Unknown,
         };
     }
-    if is_configured(lint, command) {
-        return From::Unknown;
-    }
     let main = install.index.as_ref().map_or(Kind::Pypi, |s| kind(lint, s));
     let extras: Vec<Kind> = install.extra_indexes.iter().map(|s| kind(lint, s)).collect();
     let links: Vec<Kind> = install.find_links.iter().map(|s| kind(lint, s)).collect();
@@ -336,21 +336,32 @@ fn source(
     best_of(lint, extras.into_iter().chain([main]).chain(links), version, specifier)
 }
 
-/// Whether a configuration file of pip's may say otherwise.
-fn is_configured(lint: &Lint<'_>, command: &Command) -> bool {
-    let before = |c: &Command| c.span < command.span;
-    let config =
-        |c: &Command| has(c, |w| w == "config") && has(c, |w| w == "set") && has(c, |w| w.contains("index"));
-    let written = |c: &Command| c.output.as_ref().and_then(|o| o.value.known()).is_some_and(is_config);
-    let copied = lint.reading.document.instructions.iter().any(|i| {
-        let text = lint.reading.document.slice(i.span);
-        matches!(i.keyword, crate::dockerfile::syntax::Keyword::Copy | crate::dockerfile::syntax::Keyword::Add)
-            && is_config(text)
-    });
-    let mount = lint.reading.instruction(command.instruction).is_some_and(|i| {
-        i.flags.iter().any(|f| f.name == "mount" && f.value.as_ref().is_some_and(|v| is_config(&v.text)))
-    });
-    copied || mount || lint.build_commands().any(|(_, c)| before(c) && (config(c) || written(c)))
+/// Configuration files of pip's and uv's, which may name other indexes.
+struct Configured {
+    copied: bool,
+    /// The first command that writes one.
+    written: Option<Span>,
+}
+
+impl Configured {
+    fn of(lint: &Lint<'_>) -> Self {
+        let copied = lint.reading.document.instructions.iter().any(|i| {
+            matches!(i.keyword, Keyword::Copy | Keyword::Add) && is_config(lint.reading.document.slice(i.span))
+        });
+        let config =
+            |c: &Command| has(c, |w| w == "config") && has(c, |w| w == "set") && has(c, |w| w.contains("index"));
+        let output = |c: &Command| c.output.as_ref().and_then(|o| o.value.known()).is_some_and(is_config);
+        let mut commands = lint.build_commands().map(|(_, c)| c);
+        let written = commands.find(|c| config(c) || output(c)).map(|c| c.span);
+        Self { copied, written }
+    }
+
+    fn before(&self, lint: &Lint<'_>, command: &Command) -> bool {
+        let mount = lint.reading.instruction(command.instruction).is_some_and(|i| {
+            i.flags.iter().any(|f| f.name == "mount" && f.value.as_ref().is_some_and(|v| is_config(&v.text)))
+        });
+        self.copied || mount || self.written.is_some_and(|w| w < command.span)
+    }
 }
 
 fn is_config(text: &str) -> bool {

@@ -6,24 +6,35 @@ use pep440_rs::{Version, VersionSpecifiers};
 
 use super::torch::{self, From, Torch};
 use crate::catalog::wheels::index_cuda;
-use crate::dockerfile::commands::{Asked, surely};
+use crate::dockerfile::commands::{Asked, PipInstall, Requirement, surely};
 use crate::lint::dockerfile::{Found, Lint};
+
+/// Installs of torch that are followed; a file has a few.
+const MOST: usize = 8;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let torches = torch::all(lint);
-    for torch in &torches {
+    let wants = |r: &Requirement| r.name == "torch" || lint.catalog.wheels().ever_wants(&r.name, "torch");
+    let later: Vec<&PipInstall> = lint.asks.pip.iter().filter(|p| p.requirements.iter().any(wants)).collect();
+    for torch in torches.iter().take(MOST) {
         // Only one that was chosen by its CUDA can lose it.
         let (From::Index { name, .. }, Some(version)) = (&torch.from, &torch.version) else { continue };
         if torch.is_moving() || torch.maybe() || index_cuda(name).is_none() {
             continue;
         }
-        out.extend(replaced(lint, torch, name, version));
+        out.extend(replaced(lint, &later, torch, name, version));
     }
 }
 
-fn replaced(lint: &Lint<'_>, torch: &Torch<'_>, index: &str, version: &str) -> Option<Found> {
+fn replaced(
+    lint: &Lint<'_>,
+    later: &[&PipInstall],
+    torch: &Torch<'_>,
+    index: &str,
+    version: &str,
+) -> Option<Found> {
     let have = Version::from_str(version).ok()?;
-    for install in &lint.asks.pip {
+    for install in later {
         let Some(command) = lint.reading.commands.get(install.command) else { continue };
         let later = command.span > torch.command.span
             && surely(command.when)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::packages::{Installed, MOST_TOLD, Package};
 use super::targets::{names, runs, with_drivers};
 use super::torch::{self, From};
 use crate::catalog::bases::BaseFamily;
@@ -9,7 +10,7 @@ use crate::catalog::compat::is_tegra;
 use crate::catalog::forward::Eligible;
 use crate::catalog::system_packages::SystemKind;
 use crate::catalog::wheels::index_cuda;
-use crate::dockerfile::commands::{Asked, surely};
+use crate::dockerfile::commands::surely;
 use crate::dockerfile::span::Span;
 use crate::lint::dockerfile::{Found, Lint};
 use crate::model::{CudaVersion, DriverVersion, Runtime, Target};
@@ -79,46 +80,33 @@ fn torches(lint: &Lint<'_>) -> Vec<Wheel> {
 
 /// Packages that say their CUDA in their name, and others that the tables know.
 fn others(lint: &Lint<'_>) -> Vec<Wheel> {
-    let mut out = Vec::new();
-    let shipped = lint.python_stages();
-    for install in &lint.asks.pip {
-        let Some(command) = lint.reading.commands.get(install.command) else { continue };
-        let Some((stage, _)) = lint.stage_of(command.instruction).filter(|(s, _)| shipped.contains(s)) else {
-            continue;
-        };
-        for requirement in &install.requirements {
-            if requirement.unsure || requirement.marker.is_some() || requirement.url.is_some() {
-                continue;
-            }
-            let version = requirement.pinned().unwrap_or_default();
-            let known = lint.catalog.wheels().package_cuda(&requirement.name, version).filter(|k| k.sure);
-            let Some((major, known)) = known.and_then(|k| Some((k.cuda_major?, k))) else { continue };
-            // A base that asks for the same driver is another rule's matter.
-            if lint.base(stage).and_then(|b| b.cuda).is_some_and(|c| c.major >= major) {
-                continue;
-            }
-            // Without libraries it runs on the CPU: where neither the base nor pip has them, that is what it is for.
-            let says = requirement.name.contains("-cu") || !requirement.extras.is_empty();
-            if !known.brings && !says && lint.base(stage).is_none_or(|b| b.cuda.is_none()) {
-                continue;
-            }
-            let span = match &requirement.asked {
-                Asked::Here(span) => *span,
-                Asked::File { .. } => command.span,
-            };
-            out.push(Wheel {
-                told: format!("{} {version}", requirement.name).trim_end().to_owned(),
-                span,
-                stage,
-                cuda: known.cuda.unwrap_or(CudaVersion::new(major, 0)),
-                named: true,
-                maybe: !surely(command.when) || command.guessed,
-                torch: false,
-                because: vec![known.because],
-            });
+    let installed = Installed::of(lint);
+    let one = |package: &Package<'_>| {
+        let requirement = package.requirement;
+        if requirement.url.is_some() {
+            return None;
         }
-    }
-    out
+        let known = package.known(lint).filter(|k| k.sure)?;
+        let major = known.cuda_major?;
+        let base = lint.base(package.stage).and_then(|b| b.cuda);
+        // Without libraries it runs on the CPU: where neither the base nor pip has them, that is what it is for.
+        let says = requirement.name.contains("-cu") || !requirement.extras.is_empty();
+        // A base that asks for the same driver is another rule's matter.
+        if base.is_some_and(|b| b.major >= major) || !known.brings && !says && base.is_none() {
+            return None;
+        }
+        Some(Wheel {
+            told: package.told(),
+            span: package.span,
+            stage: package.stage,
+            cuda: known.cuda.unwrap_or(CudaVersion::new(major, 0)),
+            named: true,
+            maybe: false,
+            torch: false,
+            because: vec![known.because],
+        })
+    };
+    installed.packages.iter().filter_map(one).take(MOST_TOLD).collect()
 }
 
 fn judge(lint: &Lint<'_>, wheel: &Wheel, bad: &[&Target], by_compat: bool) -> Option<Found> {
@@ -173,7 +161,14 @@ fn serves(lint: &Lint<'_>, wheel: &Wheel, target: &Target) -> bool {
     let stage = lint.reading.last.unwrap_or(wheel.stage);
     let Some(library) = compat_library(lint, stage) else { return lint.base(stage).is_none() };
     let native = lint.catalog.drivers().native_cuda(&library);
-    native.is_some_and(|c| c.major >= wheel.cuda.major) && forward.serves(&library, host, None)
+    let newer = native.is_some_and(|c| c.major >= wheel.cuda.major);
+    newer && forward.serves(&library, host, None) && drives(lint, &library, target)
+}
+
+/// Whether a driver still drives the target's GPU: R590 no more Volta.
+pub fn drives(lint: &Lint<'_>, library: &DriverVersion, target: &Target) -> bool {
+    let window = lint.catalog.drivers().window(target.capability);
+    window.and_then(|w| w.last_driver).is_none_or(|last| library.branch() <= last)
 }
 
 /// The forward-compat library that a stage has, by its CUDA: of a package, or of NVIDIA's base.
