@@ -158,10 +158,19 @@ impl Build<'_> {
             (By::Cmake, Grammar::Cmake) if by_tool => Reads::Surely,
             (By::Cmake, Grammar::Torch) if by_tool && self.speaks_of("torch") => Reads::Probably,
             (By::Make, Grammar::Gencode) => Reads::Probably,
-            (By::Make, Grammar::Torch) if by_tool => Reads::Probably,
+            (By::Make, Grammar::Torch) if by_tool && self.has_target() => Reads::Probably,
             (By::Cargo, Grammar::One) | (By::Bazel, Grammar::Bazel) => Reads::Probably,
             _ => Reads::No,
         }
+    }
+
+    /// Whether make is asked for something of the project's own: not what any Makefile has.
+    fn has_target(&self) -> bool {
+        let common = ["all", "install", "lib", "clean", "default"];
+        let words = self.command.args().iter().filter_map(|w| w.text.value.known());
+        words
+            .filter(|w| !common.contains(w))
+            .any(|w| w.starts_with(|c: char| c.is_ascii_alphabetic()) && !w.contains('='))
     }
 
     /// The variables that it reads from its environment, under the names that it reads.

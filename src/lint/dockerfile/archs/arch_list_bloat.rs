@@ -18,7 +18,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     }
 }
 
-fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Place) -> Option<Found> {
+fn told<'a>(lint: &Lint<'a>, archs: &Archs<'a>, setting: &ArchSetting<'_>, place: Place) -> Option<Found> {
     let members = matches!(setting.variable.grammar, Grammar::Torch | Grammar::Cmake | Grammar::Numbers);
     if !members || archs.usage(lint, setting) < Use::ReadPerhaps {
         return None;

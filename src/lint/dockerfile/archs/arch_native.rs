@@ -29,7 +29,7 @@ fn has_device(lint: &Lint<'_>, instruction: usize) -> bool {
     lint.reading.instruction(instruction).is_some_and(|i| i.flag("device").is_some())
 }
 
-fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Place) -> Found {
+fn told<'a>(lint: &Lint<'a>, archs: &Archs<'a>, setting: &ArchSetting<'_>, place: Place) -> Found {
     let what = match setting.variable.grammar {
         Grammar::Cmake | Grammar::Gencode => "only code for the compiler's default architecture is made",
         _ => "the build stops or takes an architecture of its own",

@@ -17,7 +17,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     }
 }
 
-fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Place) -> Option<Found> {
+fn told<'a>(lint: &Lint<'a>, archs: &Archs<'a>, setting: &ArchSetting<'_>, place: Place) -> Option<Found> {
     let usage = archs.usage(lint, setting);
     if setting.variable.adds || usage == Use::None || setting.variable.grammar == Grammar::One {
         return None;

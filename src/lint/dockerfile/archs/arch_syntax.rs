@@ -18,7 +18,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     }
 }
 
-fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Place) -> Option<Found> {
+fn told<'a>(lint: &Lint<'a>, archs: &Archs<'a>, setting: &ArchSetting<'_>, place: Place) -> Option<Found> {
     let variable = setting.variable;
     // Under another name, or one that others use too, the grammar is a guess.
     let own = setting.name == variable.name || variable.environment.contains(&setting.name);

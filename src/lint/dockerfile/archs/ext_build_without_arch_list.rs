@@ -12,7 +12,6 @@ use crate::lint::dockerfile::{Found, Lint};
 
 use super::arch_set_after_use as set_after;
 use super::lists::{self, Archs};
-use super::toolkit;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let archs = Archs::of(lint);
@@ -23,7 +22,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             && !set_after::is_lost(&lost, at)
             && !archs.is_told(lint, at)
             && lint.reading.instruction(build.command.instruction).is_some_and(|i| i.flag("device").is_none())
-            && toolkit::has_compiler(lint, build.stage);
+            && archs.stages.has_compiler(lint, build.stage);
         if !lacks {
             continue;
         }
