@@ -1,5 +1,7 @@
 //! A base whose toolkit cannot compile for a target, where something is compiled with it.
 
+use std::collections::BTreeMap;
+
 use super::from::{Image, images};
 use crate::catalog::arch_lists::Grammar;
 use crate::catalog::bases::BaseFamily;
@@ -15,15 +17,17 @@ const MOST_BUILDS: usize = 16;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let archs = Archs::of(lint);
-    let root = |build: &Build<'_>| lint.reading.stages.get(build.stage).map(|s| s.root.1);
+    // Builds by the stage whose base they stand on.
+    let mut builds: BTreeMap<usize, Vec<&Build<'_>>> = BTreeMap::new();
+    for build in archs.builds.iter().filter(|b| b.is_sure() && is_cuda(b)) {
+        let Some(stage) = lint.reading.stages.get(build.stage) else { continue };
+        let own = builds.entry(stage.root.1).or_default();
+        if own.len() < MOST_BUILDS {
+            own.push(build);
+        }
+    }
     for image in images(lint) {
-        // Builds of this stage and of those that are FROM it.
-        let builds: Vec<&Build<'_>> = archs
-            .builds
-            .iter()
-            .filter(|b| b.is_sure() && is_cuda(b) && root(b) == Some(image.stage))
-            .take(MOST_BUILDS)
-            .collect();
+        let Some(builds) = builds.get(&image.stage) else { continue };
         let Some((build, toolkit)) = builds.iter().find_map(|b| Some((*b, in_force(lint, b.stage)?))) else {
             continue;
         };
