@@ -251,7 +251,7 @@ fn of<'a>(lint: &'a Lint<'_>, install: &'a PipInstall, configured: &Configured) 
         Some(name) => From::Index { name, span: asked, trail: Vec::new(), moving: false },
         None if decider.url.is_some() => From::Unknown,
         None if install.tool == PythonTool::Project => of_project(lint, install, version.as_deref()),
-        None if configured.before(lint, command) => From::Unknown,
+        None if configured.before(lint, command) || is_left_out(install, command) => From::Unknown,
         None => source(lint, install, command, version.as_deref(), &specifier),
     };
     Some(Torch { install, command, stage, version, specifier, from, asked, through, local: local_named, because })
@@ -279,6 +279,12 @@ fn version_of(requirement: &Requirement) -> Option<String> {
         return Some(version.replace("%2B", "+").replace("%2b", "+"));
     }
     requirement.pinned().map(str::to_owned)
+}
+
+/// Whether an index is named by a variable that is empty: whoever gives it another value takes another wheel.
+fn is_left_out(install: &PipInstall, command: &Command) -> bool {
+    let named = |w: &str| matches!(w, "--index-url" | "-i" | "--default-index") || w.starts_with("--index-url=");
+    install.index.is_none() && install.tool != PythonTool::Project && has(command, named)
 }
 
 /// What one URL is.
@@ -348,11 +354,9 @@ impl Configured {
         let copied = lint.reading.document.instructions.iter().any(|i| {
             matches!(i.keyword, Keyword::Copy | Keyword::Add) && is_config(lint.reading.document.slice(i.span))
         });
-        let config =
-            |c: &Command| has(c, |w| w == "config") && has(c, |w| w == "set") && has(c, |w| w.contains("index"));
         let output = |c: &Command| c.output.as_ref().and_then(|o| o.value.known()).is_some_and(is_config);
         let mut commands = lint.build_commands().map(|(_, c)| c);
-        let written = commands.find(|c| config(c) || output(c)).map(|c| c.span);
+        let written = commands.find(|c| output(c)).map(|c| c.span);
         Self { copied, written }
     }
 
