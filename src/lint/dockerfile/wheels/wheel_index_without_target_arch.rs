@@ -314,7 +314,8 @@ mod tests {
             // The index is somebody's choice.
             "FROM python:3.12-slim\nARG INDEX\nRUN pip install torch==2.7.1 --index-url $INDEX\n".to_owned(),
             file("pip install torch==2.7.1 --index-url https://pip.corp.example/simple"),
-            format!("FROM python:3.12-slim\nARG INDEX=\"\"\nRUN pip install torch==2.7.1 --index-url \"$INDEX\"\n"),
+            "FROM python:3.12-slim\nARG INDEX=\"\"\nRUN pip install torch==2.7.1 --index-url \"$INDEX\"\n"
+                .to_owned(),
             file(&format!("pip install torch==2.7.1 --index-url {INDEX}/cpu")),
         ] {
             assert!(blamed(RULE, &quiet, &["RTX 5090@575"]).is_empty(), "{quiet}");
