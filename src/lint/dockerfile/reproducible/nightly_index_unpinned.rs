@@ -14,11 +14,11 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             continue;
         }
         let settings = install.index.iter().chain(&install.extra_indexes).chain(&install.find_links);
-        let nightly = settings.filter_map(|setting| {
+        let mut nightly = settings.filter_map(|setting| {
             let index = lint.catalog.wheels().index_of_url(setting.text.value.known()?)?;
             (index.nightly && !index.dated).then_some((setting, index))
         });
-        let Some((setting, index)) = nightly.filter(|(s, _)| s.file.is_none()).next() else { continue };
+        let Some((setting, index)) = nightly.find(|(s, _)| s.file.is_none()) else { continue };
         if is_pinned(install) {
             continue;
         }
