@@ -5,6 +5,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use aho_corasick::AhoCorasick;
 use serde::Deserialize;
 
 use super::arch_grammar;
@@ -243,6 +244,8 @@ pub struct NamedArch {
 #[derive(Debug)]
 pub struct ArchVariables {
     variables: Vec<ArchVariable>,
+    /// All names.
+    names: AhoCorasick,
 }
 
 impl ArchVariables {
@@ -252,11 +255,22 @@ impl ArchVariables {
         for variable in variables.iter_mut().filter(|v| v.grammar == Grammar::Torch) {
             variable.named = Arc::clone(&named);
         }
-        Ok(Self { variables })
+        let names = variables.iter().flat_map(|v| std::iter::once(&v.name).chain(&v.aliases));
+        let names = AhoCorasick::new(names).map_err(|e| CatalogError::Row {
+            file: FILE.to_owned(),
+            row: "[[variable]]".to_owned(),
+            what: e.to_string(),
+        })?;
+        Ok(Self { variables, names })
     }
 
     pub fn all(&self) -> &[ArchVariable] {
         &self.variables
+    }
+
+    /// Whether a text holds the name of any of them.
+    pub fn mentioned(&self, text: &str) -> bool {
+        self.names.is_match(text)
     }
 
     /// By the variable's or the option's name, `-D` dropped: "TORCH_CUDA_ARCH_LIST", "-gencode".

@@ -1,6 +1,8 @@
 //! Projects with device code of their own that a Dockerfile installs: whether pip finds a wheel or compiles, and what
 //! tells the build which GPUs to compile for. Table: `extensions.toml`.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
 
 use super::components::Globs;
@@ -121,19 +123,45 @@ impl Extension {
 #[derive(Debug)]
 pub struct Extensions {
     rows: Vec<Extension>,
-    globs: Vec<Globs>,
+    /// The rows whose names are patterns.
+    patterns: Vec<(usize, Globs)>,
+    /// Rows by package, by "owner/name" and by a repository's name alone.
+    packages: HashMap<String, usize>,
+    repositories: HashMap<String, usize>,
+    forks: HashMap<String, usize>,
 }
 
 impl Extensions {
     pub(crate) fn read(tables: &mut Tables) -> Result<Self, CatalogError> {
         let rows: Vec<Extension> = tables.rows(FILE, "extension")?;
-        // Plain names are compared as text.
-        let glob = |e: &Extension| {
-            let starred: Vec<String> = e.pip.iter().filter(|p| p.contains('*')).cloned().collect();
-            Globs::new(FILE, &e.project, &starred, false)
+        let mut all = Self {
+            rows: Vec::new(),
+            patterns: Vec::new(),
+            packages: HashMap::new(),
+            repositories: HashMap::new(),
+            forks: HashMap::new(),
         };
-        let globs = rows.iter().map(glob).collect::<Result<_, _>>()?;
-        Ok(Self { rows, globs })
+        for (at, row) in rows.iter().enumerate() {
+            let starred: Vec<String> = row.pip.iter().filter(|p| p.contains('*')).cloned().collect();
+            if !starred.is_empty() {
+                all.patterns.push((at, Globs::new(FILE, &row.project, &starred, false)?));
+            }
+            // The first row of a name has it.
+            let telling =
+                row.repositories.iter().filter_map(|r| Some(r.split_once('/')?.1)).filter(|n| is_telling(n));
+            let forks = row.names.iter().map(String::as_str).chain(telling).map(str::to_owned);
+            for (index, names) in [
+                (&mut all.packages, row.pip.clone()),
+                (&mut all.repositories, row.repositories.clone()),
+                (&mut all.forks, forks.collect()),
+            ] {
+                for name in names {
+                    index.entry(name).or_insert(at);
+                }
+            }
+        }
+        all.rows = rows;
+        Ok(all)
     }
 
     pub fn all(&self) -> &[Extension] {
@@ -143,8 +171,9 @@ impl Extensions {
     /// The project of a package, by the name that pip is given.
     pub fn find_package(&self, pip_name: &str) -> Option<&Extension> {
         let name = names::dist(pip_name);
-        let exact = self.rows.iter().find(|e| e.pip.contains(&name));
-        exact.or_else(|| self.rows.iter().zip(&self.globs).find(|(_, g)| g.matches_name(&name)).map(|(e, _)| e))
+        let pattern = || self.patterns.iter().find(|(_, globs)| globs.matches_name(&name)).map(|(at, _)| at);
+        let at = self.packages.get(&name).or_else(pattern)?;
+        self.rows.get(*at)
     }
 
     /// The project of a repository: `https://github.com/NVIDIA/apex.git`, `git+ssh://git@github.com/…@v1`, an archive
@@ -152,12 +181,8 @@ impl Extensions {
     pub fn find_repository(&self, url: &str) -> Option<&Extension> {
         let (owner, name) = github(url)?;
         let full = format!("{owner}/{name}");
-        let own = self.rows.iter().find(|e| e.repositories.contains(&full));
-        own.or_else(|| {
-            let same = |r: &String| r.split_once('/').is_some_and(|(_, n)| n == name && is_telling(n));
-            let forked = |e: &&Extension| e.names.contains(&name) || e.repositories.iter().any(same);
-            self.rows.iter().find(forked)
-        })
+        let at = self.repositories.get(&full).or_else(|| self.forks.get(&name))?;
+        self.rows.get(*at)
     }
 }
 

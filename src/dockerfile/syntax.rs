@@ -8,7 +8,8 @@ use super::span::{LineIndex, Span};
 pub struct Document {
     /// The file's own bytes.
     pub source: Vec<u8>,
-    /// The same length as `source`, with each byte that is not UTF-8 as U+001A: offsets are those of the file.
+    /// The same length as `source`, with each byte that is not UTF-8 as U+001A: offsets are those of the file. Empty
+    /// where the file is too large to be read.
     pub text: String,
     pub lines: LineIndex,
     /// `\` unless the `escape` directive says otherwise.

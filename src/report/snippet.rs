@@ -218,7 +218,7 @@ impl Shown {
         let fits = |text: &str| text.len() <= most && text.chars().map(width).sum::<usize>() <= room;
         let start = match line.get(..anchor.end.min(line.len())) {
             _ if fits(line) => 0,
-            Some(head) if head.len() < most && head.chars().map(width).sum::<usize>() + 1 <= room => 0,
+            Some(head) if head.len() < most && head.chars().map(width).sum::<usize>() < room => 0,
             _ => {
                 let mut used = 0;
                 let head = line.get(..anchor.start.min(line.len())).unwrap_or_default();
@@ -316,7 +316,7 @@ fn edit(page: &mut Page<'_>, fix: &FixReport, source: &Source<'_>, gutter: usize
             done = range.end.saturating_sub(base);
         }
         after.push_str(before.get(done..).unwrap_or_default());
-        changed(&before, &after, from, room, &mut rows);
+        changed(before, &after, from, room, &mut rows);
     }
     let most = if page.verbose() > 0 { rows.len() } else { EDIT_LINES };
     for (number, sign, text) in rows.iter().take(most) {

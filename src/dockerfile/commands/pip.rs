@@ -324,7 +324,7 @@ fn option(
         "-r" | "--requirement" | "--requirements" => files.push(value),
         "-c" | "--constraint" | "--constraints" => out.constraints.push(value.text),
         // A folder, even without a slash; else the URL of a repository.
-        "-e" | "--editable" if value.text.value.known().is_some_and(|t| is_folder(t)) => {
+        "-e" | "--editable" if value.text.value.known().is_some_and(is_folder) => {
             out.local.push(value.text);
         }
         "-e" | "--editable" => {

@@ -22,14 +22,16 @@ pub(super) struct Read {
     pub(super) instruction: Instruction,
     /// Openers of heredocs are looked for: RUN, COPY or ADD in shell form, also behind ONBUILD.
     pub(super) heredocs: bool,
+    /// Why the instruction has an error.
+    refusal: Option<Refusal>,
 }
 
 pub(super) fn read(line: Part<'_>, rules: Rules) -> Read {
-    let (instruction, _, heredocs) = parse(line, rules, false);
-    Read { instruction, heredocs }
+    parse(line, rules, false)
 }
 
-fn parse(line: Part<'_>, rules: Rules, inner: bool) -> (Instruction, Option<Refusal>, bool) {
+/// `inner`: what is behind ONBUILD, where one more ONBUILD is not looked into.
+fn parse(line: Part<'_>, rules: Rules, inner: bool) -> Read {
     let line = line.trim();
     let (word, rest) = line.split_blank();
     let (raw, args) = words::flags(rest.unwrap_or(line.from(line.text().len())), rules.escape);
@@ -37,18 +39,14 @@ fn parse(line: Part<'_>, rules: Rules, inner: bool) -> (Instruction, Option<Refu
     let keyword = Keyword::of(word.text());
     let (mut body, form) = body::read(keyword, args, rules);
     let mut heredocs = matches!(keyword, Keyword::Run | Keyword::Copy | Keyword::Add) && !is_json(&body);
-    let refused = form.or_else(|| content(keyword, word, &body, &raw, args));
-    let refused = match keyword {
-        Keyword::Onbuild if !inner && !args.is_empty() => {
-            let (child, why, child_heredocs) = parse(args, rules, true);
-            heredocs = child_heredocs;
-            let not_allowed = trigger(&child);
-            body = Body::Onbuild(Box::new(child));
-            let form = why.filter(|why| matches!(why, Refusal::Form(_)));
-            refused.or(not_allowed).or(form)
-        }
-        _ => refused,
-    };
+    let mut refusal = form.or_else(|| content(keyword, word, &body, &raw, args));
+    if keyword == Keyword::Onbuild && !inner && !args.is_empty() {
+        let child = parse(args, rules, true);
+        heredocs = child.heredocs;
+        let form = child.refusal.filter(|why| matches!(why, Refusal::Form(_)));
+        refusal = refusal.or_else(|| trigger(&child.instruction)).or(form);
+        body = Body::Onbuild(Box::new(child.instruction));
+    }
     let instruction = Instruction {
         keyword,
         keyword_span: word.span(),
@@ -56,9 +54,9 @@ fn parse(line: Part<'_>, rules: Rules, inner: bool) -> (Instruction, Option<Refu
         flags: raw.iter().map(flag).collect(),
         body,
         heredocs: Vec::new(),
-        error: refused.clone().map(Refusal::error),
+        error: refusal.clone().map(Refusal::error),
     };
-    (instruction, refused, heredocs)
+    Read { instruction, heredocs, refusal }
 }
 
 fn is_json(body: &Body) -> bool {

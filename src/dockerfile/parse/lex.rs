@@ -4,6 +4,7 @@
 //! not know means that the line has no heredocs at all. Variables stay as they are written, except that escapes are
 //! taken out of the word of `${x:-word}`; what stands before such a word in the same shell word is lost.
 
+use super::lines::BOM;
 use std::iter::Peekable;
 use std::str::CharIndices;
 
@@ -26,15 +27,11 @@ pub(super) struct ShellWord {
 
 /// The words; none where the line cannot be split.
 pub(super) fn words(line: &str, keep: Keep) -> Option<Vec<ShellWord>> {
-    let mut lexer = Lexer {
-        chars: line.char_indices().peekable(),
-        at: 0,
-        keep,
-        open: Vec::new(),
-        pending: Vec::new(),
-        nested: false,
-        words: Words::default(),
-    };
+    let mut chars = line.char_indices().peekable();
+    // Go's scanner does not see a byte order mark at the start.
+    chars.next_if(|(_, c)| *c == BOM);
+    let mut lexer =
+        Lexer { chars, at: 0, keep, open: Vec::new(), pending: Vec::new(), nested: false, words: Words::default() };
     lexer.run()?;
     lexer.words.end();
     Some(lexer.words.done)
@@ -345,6 +342,7 @@ mod tests {
         assert_eq!(texts("cat << EOF >x", RAW).unwrap(), ["cat", "<< EOF", ">x"]);
         assert_eq!(texts("a<b 3<<-X", RAW).unwrap(), ["a<b", "3<<-X"]);
         assert_eq!(texts(r#""" ''"#, BARE).unwrap(), Vec::<String>::new());
+        assert_eq!(texts("\u{feff}a\u{feff}", RAW).unwrap(), ["a\u{feff}"]);
     }
 
     #[test]

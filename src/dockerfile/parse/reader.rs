@@ -2,12 +2,12 @@
 
 use super::directives::Block;
 use super::heredoc;
-use super::instruction::{self, Rules};
+use super::instruction::{self, Read, Rules};
 use super::lines::{LONGEST_LINE, Lines, cut_continuation};
 use super::part::Part;
-use super::problem::error;
+use super::problem::{error, shown};
 use crate::dockerfile::span::Span;
-use crate::dockerfile::syntax::{Body, Comment, Directive, Instruction, Joined, SyntaxError};
+use crate::dockerfile::syntax::{Body, Comment, Directive, Heredoc, Instruction, Joined, SyntaxError};
 
 /// The escape character where no directive names another.
 pub(super) const ESCAPE: char = '\\';
@@ -97,45 +97,54 @@ impl Reader<'_> {
     /// The instruction that starts in a line.
     fn instruction(&mut self, first: Span) {
         let escape = self.block.escape.unwrap_or(ESCAPE);
-        let (joined, mut end, whole) = self.join(first, escape);
+        let (joined, end, whole) = self.join(first, escape);
         let line = Part::all(&joined);
         let mut heredocs = Vec::new();
-        let mut read = if whole {
-            let mut read = instruction::read(line, Rules { escape, replaced: self.replaced });
-            if read.heredocs {
-                match heredoc::openers(line) {
-                    Ok(openers) => {
-                        let bodies = openers.into_iter().map(|(o, place)| heredoc::read(&mut self.lines, o, place));
-                        heredocs.extend(bodies);
-                    }
-                    Err(span) => refuse(
-                        &mut read.instruction,
-                        span,
-                        "a heredoc's name has a quote that is not closed: close it",
-                    ),
-                }
+        let mut instruction = if whole {
+            let Read { mut instruction, heredocs: may, .. } =
+                instruction::read(line, Rules { escape, replaced: self.replaced });
+            if may {
+                heredocs = self.heredocs(line, &mut instruction);
             }
-            read.instruction
+            instruction
         } else {
             instruction::too_long(line, LONGEST_INSTRUCTION)
         };
-        self.parts += joined.pieces.len() + 1 + size(&read) + heredocs.len();
-        for heredoc in &heredocs {
-            end = end.max(heredoc.end.unwrap_or(self.without_end(heredoc.body)).end);
-        }
-        if let Some(open) = heredocs.iter().find(|h| h.end.is_none()) {
-            let name = super::problem::shown(&open.name);
-            let what = format!("the heredoc has no end: write a line that is {name} alone behind its last one");
-            refuse(&mut read, open.opener, what);
-        }
-        read.span = Span::new(first.start, end);
-        if let Body::Onbuild(inner) = &mut read.body {
+        self.parts += joined.pieces.len() + size(&instruction) + heredocs.len();
+        let ends = heredocs.iter().map(|h| h.end.unwrap_or(self.without_end(h.body)).end);
+        let end = ends.fold(end, usize::max);
+        instruction.span = Span::new(first.start, end);
+        if let Body::Onbuild(inner) = &mut instruction.body {
             inner.span.end = end;
             inner.heredocs = heredocs;
         } else {
-            read.heredocs = heredocs;
+            instruction.heredocs = heredocs;
         }
-        self.instructions.push(read);
+        self.instructions.push(instruction);
+    }
+
+    /// The heredocs that a line opens, with their lines.
+    fn heredocs(&mut self, line: Part<'_>, instruction: &mut Instruction) -> Vec<Heredoc> {
+        let mut refuse = |span: Span, what: String| {
+            instruction.error.get_or_insert_with(|| error(span, what));
+        };
+        let openers = heredoc::openers(line).unwrap_or_else(|span| {
+            refuse(span, "a heredoc's name has a quote that is not closed: close it".to_owned());
+            Vec::new()
+        });
+        let mut found = Vec::with_capacity(openers.len());
+        for (opener, place) in openers {
+            let heredoc = heredoc::read(&mut self.lines, opener, place);
+            if heredoc.end.is_none() {
+                let name = shown(&heredoc.name);
+                refuse(
+                    place,
+                    format!("the heredoc has no end: write a line that is {name} alone behind its last one"),
+                );
+            }
+            found.push(heredoc);
+        }
+        found
     }
 
     /// A heredoc's lines without the last one's end.
@@ -170,23 +179,15 @@ impl Reader<'_> {
     }
 }
 
-fn refuse(instruction: &mut Instruction, span: Span, what: impl Into<String>) {
-    instruction.error.get_or_insert_with(|| error(span, what));
-}
-
-/// Words and flags.
+/// What it is made of: words, flags, and itself.
 fn size(instruction: &Instruction) -> usize {
     let body = match &instruction.body {
         Body::Nothing | Body::From { .. } => 1,
         Body::Pairs(pairs) => 2 * pairs.len(),
         Body::Shell(joined) => joined.pieces.len(),
         Body::Exec(words) | Body::Words(words) => words.len(),
-        Body::Onbuild(inner) => match &inner.body {
-            Body::Pairs(pairs) => 2 * pairs.len(),
-            Body::Shell(joined) => joined.pieces.len(),
-            Body::Exec(words) | Body::Words(words) => words.len(),
-            _ => 1,
-        },
+        // Not more than one inside the other.
+        Body::Onbuild(inner) => size(inner),
     };
-    body + instruction.flags.len()
+    1 + body + instruction.flags.len()
 }

@@ -1,6 +1,6 @@
 //! Every place of a file where an architecture variable gets a value, and the builds that take it from there.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::catalog::arch_lists::{ArchList, ArchVariable, Maker};
 use crate::dockerfile::shell::{Assigned, Command, When};
@@ -11,6 +11,9 @@ use crate::dockerfile::value::{Origin, Trail, Value};
 use super::Lint;
 use super::ask::origin_span;
 use super::builds::{Build, By, Reads};
+
+/// Options of one value that are looked at.
+const MOST_OPTIONS: usize = 256;
 
 /// How the value is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,9 +110,7 @@ impl<'l> Lint<'l> {
             let place = self.place_of(assigned.value_span, &text.value, &text.trail);
             self.of_text(name, &text.value, &text.trail, place, &found, &mut out);
         }
-        for setting in &mut out {
-            setting.readers = readers(self, setting, builds);
-        }
+        tell_readers(self, &mut out, builds);
         for (at, build) in builds.iter().enumerate() {
             self.of_options(at, build, &mut out);
         }
@@ -275,22 +276,24 @@ impl Found {
 /// Names and values of the options `-DNAME=value` in a text, `-DNAME:TYPE=value` too.
 fn options(text: &str) -> Vec<(&str, std::ops::Range<usize>)> {
     let mut out = Vec::new();
-    let mut from = 0;
-    while let Some(at) = text.get(from..).and_then(|t| t.find("-D")).map(|at| from + at) {
-        from = at + 2;
-        let Some(rest) = text.get(from..) else { break };
-        let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
-        let Some(equals) = rest.get(..end).and_then(|w| w.find('=')) else { continue };
-        let name = rest.get(..equals).unwrap_or_default();
+    let mut end = 0;
+    for word in text.split(char::is_whitespace) {
+        let start = end;
+        end += word.len() + text.get(end + word.len()..).and_then(|t| t.chars().next()).map_or(0, char::len_utf8);
+        let Some((name, value)) = word.strip_prefix("-D").and_then(|w| w.split_once('=')) else { continue };
         let name = name.split_once(':').map_or(name, |(n, _)| n);
-        let start = from + equals + 1;
-        let value = text.get(start..).unwrap_or_default();
+        let value_at = start + word.len() - value.len();
         let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
-        let range = match quote.and_then(|q| value.get(1..)?.find(q)) {
-            Some(length) => start + 1..start + 1 + length,
-            None => start..from + end,
+        // A value in quotes may go on behind a blank.
+        let rest = text.get(value_at + 1..).unwrap_or_default();
+        let range = match quote.and_then(|q| rest.find(q)) {
+            Some(length) => value_at + 1..value_at + 1 + length,
+            None => value_at..value_at + value.len(),
         };
         out.push((name, range));
+        if out.len() == MOST_OPTIONS {
+            break;
+        }
     }
     out
 }
@@ -305,27 +308,40 @@ pub fn giver(lint: &Lint<'_>, command: &Command, name: &str) -> Option<Span> {
     origin_span(lint.scope(command.instruction)?.get(name)?.origin)
 }
 
-fn readers(lint: &Lint<'_>, setting: &ArchSetting<'_>, builds: &[Build<'_>]) -> Vec<(usize, Reads)> {
-    let name = setting.inside.as_deref().unwrap_or(&setting.name);
-    let mut out = Vec::new();
-    for (at, build) in builds.iter().enumerate() {
-        if giver(lint, build.command, name) != Some(setting.span) {
-            continue;
-        }
-        let reads = match &setting.inside {
-            // CMAKE_ARGS and its like: what is driven by CMake below pip reads them.
-            Some(holder) => match build.project {
-                Some(project) if project.variables.iter().any(|v| v == holder) => Reads::Surely,
-                None if matches!(build.by, By::Pip | By::Setuptools) => Reads::Probably,
-                _ => Reads::No,
-            },
-            // What stands right in front of a build is meant for it.
-            None if setting.how == How::Shell && build.command.span.contains(setting.span) => {
-                build.reads(setting.variable, name).max(Reads::Probably)
-            }
-            None => build.reads(setting.variable, name),
-        };
-        out.push((at, reads));
+/// Tells each setting the builds that see it.
+fn tell_readers(lint: &Lint<'_>, settings: &mut [ArchSetting<'_>], builds: &[Build<'_>]) {
+    let holder = |s: &ArchSetting<'_>| s.inside.clone().unwrap_or_else(|| s.name.clone());
+    let mut given: HashMap<(String, Span), Vec<usize>> = HashMap::new();
+    for (at, setting) in settings.iter().enumerate() {
+        given.entry((holder(setting), setting.span)).or_default().push(at);
     }
-    out
+    let names: BTreeSet<String> = settings.iter().map(holder).collect();
+    for (reader, build) in builds.iter().enumerate() {
+        for name in &names {
+            let Some(span) = giver(lint, build.command, name) else { continue };
+            for at in given.get(&(name.clone(), span)).into_iter().flatten() {
+                if let Some(setting) = settings.get_mut(*at) {
+                    let reads = reads(setting, name, build);
+                    setting.readers.push((reader, reads));
+                }
+            }
+        }
+    }
+}
+
+/// Whether a build that sees a setting reads it.
+fn reads(setting: &ArchSetting<'_>, name: &str, build: &Build<'_>) -> Reads {
+    match &setting.inside {
+        // CMAKE_ARGS and its like: what is driven by CMake below pip reads them.
+        Some(holder) => match build.project {
+            Some(project) if project.variables.iter().any(|v| v == holder) => Reads::Surely,
+            None if matches!(build.by, By::Pip | By::Setuptools) => Reads::Probably,
+            _ => Reads::No,
+        },
+        // What stands right in front of a build is meant for it.
+        None if setting.how == How::Shell && build.command.span.contains(setting.span) => {
+            build.reads(setting.variable, name).max(Reads::Probably)
+        }
+        None => build.reads(setting.variable, name),
+    }
 }

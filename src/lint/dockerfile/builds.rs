@@ -158,10 +158,19 @@ impl Build<'_> {
             (By::Cmake, Grammar::Cmake) if by_tool => Reads::Surely,
             (By::Cmake, Grammar::Torch) if by_tool && self.speaks_of("torch") => Reads::Probably,
             (By::Make, Grammar::Gencode) => Reads::Probably,
-            (By::Make, Grammar::Torch) if by_tool => Reads::Probably,
+            (By::Make, Grammar::Torch) if by_tool && self.has_target() => Reads::Probably,
             (By::Cargo, Grammar::One) | (By::Bazel, Grammar::Bazel) => Reads::Probably,
             _ => Reads::No,
         }
+    }
+
+    /// Whether make is asked for something of the project's own: not what any Makefile has.
+    fn has_target(&self) -> bool {
+        let common = ["all", "install", "lib", "clean", "default"];
+        let words = self.command.args().iter().filter_map(|w| w.text.value.known());
+        words
+            .filter(|w| !common.contains(w))
+            .any(|w| w.starts_with(|c: char| c.is_ascii_alphabetic()) && !w.contains('='))
     }
 
     /// The variables that it reads from its environment, under the names that it reads.
@@ -207,8 +216,9 @@ impl<'l> Lint<'l> {
             let Some(mut build) = self.build(source.command, by) else { continue };
             build.source = Some(source);
             // `python path/setup.py` builds what stands beside the script.
-            let script = build.command.words.iter().filter_map(|w| w.text.value.known()?.strip_suffix("/setup.py"));
-            let beside = script.last().filter(|_| by == By::Setuptools);
+            let mut scripts =
+                build.command.words.iter().filter_map(|w| w.text.value.known()?.strip_suffix("/setup.py"));
+            let beside = scripts.next_back().filter(|_| by == By::Setuptools);
             let dir = match (beside, build.command.dir.known()) {
                 (Some(path), _) if path.starts_with('/') => Value::Known(path.to_owned()),
                 (Some(path), Some(dir)) => Value::Known(joined(dir, path)),

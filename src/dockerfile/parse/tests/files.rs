@@ -142,11 +142,11 @@ fn every_file_is_read_as_parse_dockerfile_reads_it() {
         let theirs = parse_dockerfile::parse(std::str::from_utf8(&source).unwrap());
         let same = match &theirs {
             Ok(theirs) => {
-                let both =
+                let mut both =
                     theirs.instructions.iter().map(their_place).zip(document.instructions.iter().map(our_place));
                 let same = |(a, b): (Place, Place)| a.0 == b.0 && (a.1.is_none() || b.1.is_none() || a.1 == b.1);
                 let count = theirs.instructions.len() == document.instructions.len();
-                count && both.map(same).all(|same| same) && !refuses(&document)
+                count && both.all(same) && !refuses(&document)
             }
             Err(_) => refuses(&document),
         };

@@ -9,10 +9,10 @@ use crate::lint::dockerfile::{Found, Lint};
 use crate::model::{Capability, SmArch, Target};
 
 use super::lists::{self, Archs, NO_IMAGE, Use};
-use super::toolkit::{self, InForce};
+use super::toolkit::InForce;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     let mut told: Vec<Judged<'_, '_>> = Vec::new();
     for (_, settings) in archs.by_place() {
         let judged = settings.into_iter().filter_map(|s| Judged::of(lint, &archs, s));
@@ -36,13 +36,13 @@ struct Judged<'a, 's> {
     /// PTX that these targets' drivers cannot compile.
     too_new: Vec<&'a Target>,
     jit: Vec<&'a Target>,
-    toolkit: Option<InForce<'a>>,
+    toolkit: Option<&'s InForce<'a>>,
     /// A build reads it of which enough is known.
     certain: bool,
 }
 
 impl<'a, 's> Judged<'a, 's> {
-    fn of(lint: &Lint<'a>, archs: &Archs<'a>, setting: &'s ArchSetting<'a>) -> Option<Self> {
+    fn of(lint: &Lint<'a>, archs: &'s Archs<'a>, setting: &'s ArchSetting<'a>) -> Option<Self> {
         // Options that are added to others leave nothing out; PTX alone is told with the machine code.
         if setting.variable.adds || setting.variable.grammar == Grammar::DottedPtx {
             return None;
@@ -60,8 +60,8 @@ impl<'a, 's> Judged<'a, 's> {
         }
         let lists: Vec<ArchList> = lists.into_iter().map(|l| archs.with_ptx(setting, l)).collect();
         let stage = setting.stage.or_else(|| archs.readers(setting).next().map(|b| b.stage));
-        let toolkit = stage.and_then(|stage| toolkit::in_force(lint, stage));
-        let isa = toolkit.as_ref().map(|t| t.toolkit.ptx_isa);
+        let toolkit = stage.and_then(|stage| archs.stages.toolkit(lint, stage));
+        let isa = toolkit.map(|t| t.toolkit.ptx_isa);
         // A make of whatever project may read what stands in ENV, or not.
         let vague = |b: &Build<'_>| b.by == By::Make && !b.command.span.contains(setting.span);
         let certain = archs.readers(setting).any(|b| b.is_certain() && !vague(b));

@@ -8,7 +8,7 @@ use crate::lint::dockerfile::{Found, Lint};
 use super::lists::{self, Archs, Use};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     for (place, settings) in archs.by_place() {
         let asks = settings.into_iter().filter(|s| is_native(s) && !has_device(lint, s.instruction));
         // Builds that see it and read it under another name count too: the value is meant for them.
@@ -29,7 +29,7 @@ fn has_device(lint: &Lint<'_>, instruction: usize) -> bool {
     lint.reading.instruction(instruction).is_some_and(|i| i.flag("device").is_some())
 }
 
-fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Place) -> Found {
+fn told<'a>(lint: &Lint<'a>, archs: &Archs<'a>, setting: &ArchSetting<'_>, place: Place) -> Found {
     let what = match setting.variable.grammar {
         Grammar::Cmake | Grammar::Gencode => "only code for the compiler's default architecture is made",
         _ => "the build stops or takes an architecture of its own",

@@ -13,7 +13,7 @@ use super::lists::{self, Archs};
 use super::toolkit;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     let mut told: Vec<Span> = Vec::new();
     for lost in lost(lint, &archs) {
         if !told.contains(&lost.span) {
@@ -98,6 +98,10 @@ fn global<'s, 'g>(lint: &Lint<'_>, args: &'s [Set<'g>], build: &Build<'_>, name:
     if args.iter().any(|a| repeats(&a)) {
         return None;
     }
+    // Another stage may be the one that it is meant for.
+    if build.project.is_none() && args.iter().any(|a| a.name == name && a.stage.is_some()) {
+        return None;
+    }
     args.iter().find(|a| a.name == name && a.stage.is_none())
 }
 
@@ -151,7 +155,9 @@ fn found(lint: &Lint<'_>, lost: &Lost<'_, '_>) -> Found {
              not see it"
         ),
     };
-    let certain = lost.known && lost.reads == Reads::Surely;
+    // A default before the first FROM is lost whoever reads it; else the build must be known to.
+    let global = matches!(lost.why, Why::Global { .. });
+    let certain = lost.known && (global || lost.reads == Reads::Surely);
     let found = if certain { Found::error(lost.span, message) } else { Found::warning(lost.span, message) };
     let found = found.label("not seen by the build").also(lost.build.span, "built without it");
     let Some(start) = lint.reading.instruction(lost.build.command.instruction).map(|i| i.span.start) else {
@@ -223,6 +229,9 @@ mod tests {
         assert_eq!(found.severity, Severity::Error);
         assert!(found.message.contains("its default is lost"), "{}", found.message);
         assert!(mended(RULE, &file, &[]).ends_with(&format!("ARG TORCH_CUDA_ARCH_LIST\n{BUILD}")));
+        // So it is for a project that only looks like an extension.
+        let ext = "RUN pip install torch\nRUN pip install git+https://example.invalid/some-cuda-ext\n";
+        assert_eq!(lint(RULE, &format!("ARG {LIST}\n{BASE}{ext}"), &[])[0].severity, Severity::Error);
         // Without a default there is nothing that is surely lost.
         let file = format!("ARG TORCH_CUDA_ARCH_LIST\n{BASE}{BUILD}");
         assert_eq!(lint(RULE, &file, &[])[0].severity, Severity::Warning);

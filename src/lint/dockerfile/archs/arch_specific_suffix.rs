@@ -10,14 +10,14 @@ use crate::model::{Feature, SmArch, Target};
 use super::lists::{self, Archs, Use};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     for (place, settings) in archs.by_place() {
         let found = settings.into_iter().find_map(|s| told(lint, &archs, s, place));
         out.extend(found);
     }
 }
 
-fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Place) -> Option<Found> {
+fn told<'a>(lint: &Lint<'a>, archs: &Archs<'a>, setting: &ArchSetting<'_>, place: Place) -> Option<Found> {
     let usage = archs.usage(lint, setting);
     if setting.variable.adds || usage == Use::None || setting.variable.grammar == Grammar::One {
         return None;

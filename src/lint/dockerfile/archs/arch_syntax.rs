@@ -11,14 +11,14 @@ use crate::lint::dockerfile::{Found, Lint};
 use super::lists::{self, Archs, Use};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     for (place, settings) in archs.by_place() {
         let found = settings.into_iter().filter_map(|s| told(lint, &archs, s, place));
         out.extend(found.max_by_key(|f| f.severity));
     }
 }
 
-fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Place) -> Option<Found> {
+fn told<'a>(lint: &Lint<'a>, archs: &Archs<'a>, setting: &ArchSetting<'_>, place: Place) -> Option<Found> {
     let variable = setting.variable;
     // Under another name, or one that others use too, the grammar is a guess.
     let own = setting.name == variable.name || variable.environment.contains(&setting.name);

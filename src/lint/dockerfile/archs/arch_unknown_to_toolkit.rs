@@ -8,27 +8,33 @@ use crate::lint::dockerfile::{Found, Lint};
 use crate::model::SmArch;
 
 use super::lists::{self, Archs};
-use super::toolkit::{self, InForce};
+use super::toolkit::InForce;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     for (place, settings) in archs.by_place() {
         let found = settings.into_iter().flat_map(|setting| {
             let builds = archs.readers(setting);
-            builds.filter_map(|build| told(lint, setting, build, place)).collect::<Vec<_>>()
+            builds.filter_map(|build| told(lint, &archs, setting, build, place)).collect::<Vec<_>>()
         });
         out.extend(found.max_by_key(|f| f.severity));
     }
 }
 
-fn told(lint: &Lint<'_>, setting: &ArchSetting<'_>, build: &Build<'_>, place: Place) -> Option<Found> {
+fn told<'a>(
+    lint: &Lint<'a>,
+    archs: &Archs<'a>,
+    setting: &ArchSetting<'_>,
+    build: &Build<'_>,
+    place: Place,
+) -> Option<Found> {
     // Such a project drops what it does not know.
     if build.project.is_some_and(|p| p.clamps) {
         return None;
     }
-    let toolkit = toolkit::in_force(lint, build.stage)?;
+    let toolkit = archs.stages.toolkit(lint, build.stage)?;
     let lists = setting.lists();
-    let refused: Vec<Vec<(&ArchEntry, SmArch)>> = lists.iter().map(|l| refused(lint, l, &toolkit)).collect();
+    let refused: Vec<Vec<(&ArchEntry, SmArch)>> = lists.iter().map(|l| refused(lint, l, toolkit)).collect();
     if refused.is_empty() || refused.iter().any(Vec::is_empty) {
         return None;
     }

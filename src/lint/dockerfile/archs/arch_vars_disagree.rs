@@ -9,7 +9,7 @@ use crate::model::{Capability, SmArch};
 use super::lists::{self, Archs, Use};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     // Variables that hold for all of a stage: what stands in front of one build is meant for that one.
     let stage_wide = |s: &&ArchSetting<'_>| {
         s.variable.general

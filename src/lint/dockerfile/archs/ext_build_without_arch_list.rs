@@ -12,7 +12,6 @@ use crate::lint::dockerfile::{Found, Lint};
 
 use super::arch_set_after_use as set_after;
 use super::lists::{self, Archs};
-use super::toolkit;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let archs = Archs::of(lint);
@@ -23,7 +22,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             && !set_after::is_lost(&lost, at)
             && !archs.is_told(lint, at)
             && lint.reading.instruction(build.command.instruction).is_some_and(|i| i.flag("device").is_none())
-            && toolkit::has_compiler(lint, build.stage);
+            && archs.stages.has_compiler(lint, build.stage);
         if !lacks {
             continue;
         }
@@ -138,7 +137,7 @@ fn of_cmake<'a>(lint: &Lint<'a>, archs: &Archs<'a>, build: &Build<'a>) -> Option
     // Something else in the stage may be what the list is for.
     let others = archs.settings.iter().filter(|s| s.place.span == unread || s.span == unread);
     let read_elsewhere = others.clone().any(ArchSetting::is_read);
-    if refused || build.speaks_of("torch") || !(asked || !read_elsewhere) {
+    if refused || build.speaks_of("torch") || (read_elsewhere && !asked) {
         return None;
     }
     let general = |v: &&ArchVariable| v.general && v.grammar == Grammar::Cmake;

@@ -6,19 +6,20 @@ use crate::dockerfile::span::Span;
 use crate::lint::dockerfile::builds::Build;
 use crate::lint::dockerfile::{Found, Lint};
 
-use super::toolkit;
+use super::toolkit::Stages;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
+    let stages = Stages::of(lint);
     for build in lint.builds() {
-        out.extend(told(lint, &build));
+        out.extend(told(lint, &stages, &build));
     }
 }
 
-fn told(lint: &Lint<'_>, build: &Build<'_>) -> Option<Found> {
+fn told<'a>(lint: &Lint<'a>, stages: &Stages<'a>, build: &Build<'_>) -> Option<Found> {
     let project = build.project.filter(|p| p.unset == Unset::VisibleGpu)?;
     let first = project.force.first()?;
     let has_device = lint.reading.instruction(build.command.instruction)?.flag("device").is_some();
-    if !build.is_sure() || has_device || !toolkit::has_compiler(lint, build.stage) {
+    if !build.is_sure() || has_device || !stages.has_compiler(lint, build.stage) {
         return None;
     }
     let names = || project.force.iter().filter_map(|f| f.split('=').next());

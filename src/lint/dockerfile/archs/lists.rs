@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::toolkit;
+use super::toolkit::Stages;
 use crate::catalog::arch_lists::{ArchList, ArchVariable, Grammar};
 use crate::catalog::compat::{Fit, Host, module_fit};
 use crate::dockerfile::edit::Edit;
@@ -25,6 +25,7 @@ const MOST_SHOWN: usize = 120;
 pub struct Archs<'a> {
     pub builds: Vec<Build<'a>>,
     pub settings: Vec<ArchSetting<'a>>,
+    pub stages: Stages<'a>,
 }
 
 /// Whether a value matters.
@@ -43,24 +44,33 @@ pub enum Use {
 impl<'a> Archs<'a> {
     pub fn of(lint: &Lint<'a>) -> Self {
         let builds = lint.builds();
+        if !lint.catalog.arch_variables().mentioned(&lint.reading.document.text) {
+            return Self { builds, settings: Vec::new(), stages: Stages::of(lint) };
+        }
         let settings = lint.arch_settings(&builds);
-        Self { builds, settings }
+        Self { builds, settings, stages: Stages::of(lint) }
+    }
+
+    /// The same for rules of settings; none where the file names no architecture variable.
+    pub fn set(lint: &Lint<'a>) -> Option<Self> {
+        lint.catalog.arch_variables().mentioned(&lint.reading.document.text).then(|| Self::of(lint))
     }
 
     /// Settings whose values are written at one and the same place, by place.
     pub fn by_place(&self) -> BTreeMap<Place, Vec<&ArchSetting<'a>>> {
+        // An ARG and the ENV made of it stand at the same bytes.
+        let mut keys: BTreeMap<Span, Place> = BTreeMap::new();
         let mut out: BTreeMap<Place, Vec<&ArchSetting<'a>>> = BTreeMap::new();
         for setting in &self.settings {
-            // An ARG and the ENV made of it stand at the same bytes.
-            let key = out.keys().find(|p| p.span == setting.place.span).copied().unwrap_or(setting.place);
+            let key = *keys.entry(setting.place.span).or_insert(setting.place);
             out.entry(key).or_default().push(setting);
         }
         out
     }
 
-    pub fn usage(&self, lint: &Lint<'_>, setting: &ArchSetting<'_>) -> Use {
+    pub fn usage(&self, lint: &Lint<'a>, setting: &ArchSetting<'_>) -> Use {
         // Where no compiler is, pip may build, but no device code.
-        let compiles = |stage: usize| toolkit::may_compile(lint, stage);
+        let compiles = |stage: usize| self.stages.may_compile(lint, stage);
         let reading = self.readers(setting).filter(|b| b.by == By::Nvcc || compiles(b.stage));
         if reading.clone().any(Build::is_sure) {
             return Use::Read;

@@ -13,13 +13,13 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     if !lint.targets.is_empty() {
         return;
     }
-    let archs = Archs::of(lint);
+    let Some(archs) = Archs::set(lint) else { return };
     for (place, settings) in archs.by_place() {
         out.extend(settings.into_iter().find_map(|s| told(lint, &archs, s, place)));
     }
 }
 
-fn told(lint: &Lint<'_>, archs: &Archs<'_>, setting: &ArchSetting<'_>, place: Place) -> Option<Found> {
+fn told<'a>(lint: &Lint<'a>, archs: &Archs<'a>, setting: &ArchSetting<'_>, place: Place) -> Option<Found> {
     if setting.variable.adds || archs.usage(lint, setting) < Use::ReadPerhaps {
         return None;
     }

@@ -1,11 +1,44 @@
 //! The toolkit that compiles in a stage: the base image's, where nothing in the file brings another.
 
+use std::cell::OnceCell;
+
 use crate::catalog::bases::{Base, BaseFamily};
 use crate::catalog::system_packages::SystemKind;
 use crate::catalog::toolkits::Toolkit;
 use crate::dockerfile::shell::Command;
 use crate::dockerfile::syntax::Body;
 use crate::lint::dockerfile::Lint;
+
+/// What is known of the compilers of a file's stages, each asked once.
+pub struct Stages<'a>(Vec<Asked<'a>>);
+
+#[derive(Default)]
+struct Asked<'a> {
+    toolkit: OnceCell<Option<InForce<'a>>>,
+    may_compile: OnceCell<bool>,
+    has_compiler: OnceCell<bool>,
+}
+
+impl<'a> Stages<'a> {
+    pub fn of(lint: &Lint<'a>) -> Self {
+        Self(lint.reading.stages.iter().map(|_| Asked::default()).collect())
+    }
+
+    /// See [`in_force`].
+    pub fn toolkit(&self, lint: &Lint<'a>, stage: usize) -> Option<&InForce<'a>> {
+        self.0.get(stage)?.toolkit.get_or_init(|| in_force(lint, stage)).as_ref()
+    }
+
+    /// Whether a compiler may be in a stage: the base is not known to lack one, or the file may bring one.
+    pub fn may_compile(&self, lint: &Lint<'a>, stage: usize) -> bool {
+        self.0.get(stage).is_none_or(|s| *s.may_compile.get_or_init(|| may_compile(lint, stage)))
+    }
+
+    /// Whether a compiler is in a stage, on a base that is known to set no list of architectures.
+    pub fn has_compiler(&self, lint: &Lint<'a>, stage: usize) -> bool {
+        self.0.get(stage).is_some_and(|s| *s.has_compiler.get_or_init(|| has_compiler(lint, stage)))
+    }
+}
 
 /// A toolkit with the base image that has it.
 pub struct InForce<'a> {
@@ -32,7 +65,7 @@ pub fn in_force<'a>(lint: &Lint<'a>, stage: usize) -> Option<InForce<'a>> {
 }
 
 /// Whether a toolkit is installed from packages, in a stage or one that it is FROM.
-pub fn installed(lint: &Lint<'_>, stage: usize) -> bool {
+fn installed(lint: &Lint<'_>, stage: usize) -> bool {
     let chain = lint.chain(stage);
     lint.asks.system.iter().filter(|s| here(lint, &chain, s.command)).flat_map(|s| &s.packages).any(|package| {
         let known = lint.catalog.system_packages().classify(&package.name, package.version.as_deref());
@@ -42,8 +75,7 @@ pub fn installed(lint: &Lint<'_>, stage: usize) -> bool {
     })
 }
 
-/// A compiler is in the stage, on a base that is known to set no list of architectures.
-pub fn has_compiler(lint: &Lint<'_>, stage: usize) -> bool {
+fn has_compiler(lint: &Lint<'_>, stage: usize) -> bool {
     let base = lint.base(stage).filter(|_| sets_no_list(lint, stage));
     base.is_some_and(|b| b.compiler == Some(true) && b.family != BaseFamily::Distro || installed(lint, stage))
 }
@@ -59,8 +91,7 @@ fn here(lint: &Lint<'_>, chain: &[usize], command: usize) -> bool {
     command.and_then(|c| lint.reading.stage_of(c.instruction)).is_some_and(|at| chain.contains(&at))
 }
 
-/// Whether a compiler may be in a stage: the base is not known to lack one, or the file may bring one.
-pub fn may_compile(lint: &Lint<'_>, stage: usize) -> bool {
+fn may_compile(lint: &Lint<'_>, stage: usize) -> bool {
     // A distribution's image gets it somehow, if only by a script.
     let lacks = |b: &Base| b.compiler == Some(false) && b.family != BaseFamily::Distro;
     !lint.base(stage).is_some_and(|b| lacks(&b)) || brings(lint, stage)

@@ -1,10 +1,12 @@
 //! A base whose toolkit cannot compile for a target, where something is compiled with it.
 
+use std::collections::BTreeMap;
+
 use super::from::{Image, images};
 use crate::catalog::arch_lists::Grammar;
 use crate::catalog::bases::BaseFamily;
 use crate::catalog::compat::{Fit, is_tegra, sass_serves};
-use crate::catalog::extensions::Unset;
+use crate::catalog::extensions::{Prebuilt, Unset};
 use crate::lint::dockerfile::archs::{Archs, fit, in_force};
 use crate::lint::dockerfile::builds::{Build, By};
 use crate::lint::dockerfile::{Found, Lint};
@@ -15,15 +17,17 @@ const MOST_BUILDS: usize = 16;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let archs = Archs::of(lint);
-    let root = |build: &Build<'_>| lint.reading.stages.get(build.stage).map(|s| s.root.1);
+    // Builds by the stage whose base they stand on.
+    let mut builds: BTreeMap<usize, Vec<&Build<'_>>> = BTreeMap::new();
+    for build in archs.builds.iter().filter(|b| b.is_sure() && is_cuda(b)) {
+        let Some(stage) = lint.reading.stages.get(build.stage) else { continue };
+        let own = builds.entry(stage.root.1).or_default();
+        if own.len() < MOST_BUILDS {
+            own.push(build);
+        }
+    }
     for image in images(lint) {
-        // Builds of this stage and of those that are FROM it.
-        let builds: Vec<&Build<'_>> = archs
-            .builds
-            .iter()
-            .filter(|b| b.is_sure() && is_cuda(b) && root(b) == Some(image.stage))
-            .take(MOST_BUILDS)
-            .collect();
+        let Some(builds) = builds.get(&image.stage) else { continue };
         let Some((build, toolkit)) = builds.iter().find_map(|b| Some((*b, in_force(lint, b.stage)?))) else {
             continue;
         };
@@ -95,14 +99,15 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     }
 }
 
-/// Whether a build without any list leaves PTX for newer GPUs.
+/// Whether a build without any list leaves PTX for newer GPUs, or its list is not that of a project known to have one.
 fn by_default(build: &Build<'_>, image: &Image<'_>) -> bool {
     match (build.by, build.project) {
         (By::Nvcc | By::Cmake | By::Make, _) | (_, None) => true,
         // NVIDIA's frameworks set TORCH_CUDA_ARCH_LIST, with PTX at its end.
         (_, Some(project)) => {
             let ngc = image.all.iter().any(|(_, b)| b.as_ref().is_some_and(|b| b.family == BaseFamily::NvidiaNgc));
-            (ngc && project.reads_torch_list()) || project.unset == Unset::CompilerDefault
+            // What sees no GPU compiles nothing, or stops: that is told elsewhere.
+            (ngc && project.reads_torch_list()) || project.unset != Unset::OwnList
         }
     }
 }
@@ -118,7 +123,9 @@ fn is_cuda(build: &Build<'_>) -> bool {
         By::Cmake | By::Make => {
             build.speaks_of("cuda=on") || build.speaks_of("cuda=1") || build.speaks_of("cuda_architectures")
         }
-        By::Pip | By::Setuptools => build.project.is_some_and(|p| p.cuda_when.is_empty()),
+        By::Pip | By::Setuptools => build
+            .project
+            .is_some_and(|p| p.cuda_when.is_empty() && p.unset != Unset::Unknown && p.prebuilt != Prebuilt::Jit),
         By::Cargo | By::Bazel => false,
     }
 }

@@ -1,5 +1,7 @@
 //! Tags of `nvidia/cuda` that were deleted, that never were, or that are no longer mended.
 
+use std::collections::BTreeMap;
+
 use super::from::{Image, images, is_cuda, weigh, without_patch};
 use crate::catalog::bases::Base;
 use crate::catalog::cuda_tags::{TagFact, TagState};
@@ -7,10 +9,14 @@ use crate::lint::dockerfile::{Found, Lint};
 use crate::model::Severity;
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
+    // Each tag is looked up once, however many stages name it.
+    let mut near: BTreeMap<String, Near> = BTreeMap::new();
     for image in images(lint) {
         let judged = image.every(|_, base| judge(lint, base?));
         let Some(((fact, base), reference, one_of)) = judged else { continue };
-        out.extend(say(lint, &image, &fact, &base, (reference, one_of)));
+        let key = base.tag.clone().unwrap_or_default();
+        let near = near.entry(key).or_insert_with(|| find(lint, &base, &fact));
+        out.extend(say(lint, &image, (&fact, near), &base, (reference, one_of)));
     }
 }
 
@@ -29,15 +35,28 @@ fn judge(lint: &Lint<'_>, base: &Base) -> Option<(TagFact, Base)> {
     speaks.then(|| (fact, base.clone()))
 }
 
+/// Another tag, and its row.
+type Near = Option<(String, String)>;
+
+/// The tag to take instead.
+fn find(lint: &Lint<'_>, base: &Base, fact: &TagFact) -> Near {
+    let tag = base.tag.as_deref()?;
+    match fact.state {
+        TagState::Outdated => newer(lint, base, tag),
+        TagState::Live | TagState::Removed | TagState::Never | TagState::Unknown => {
+            lint.catalog.cuda_tags().nearest(tag).map(|n| (n.tag, n.because))
+        }
+    }
+}
+
 fn say(
     lint: &Lint<'_>,
     image: &Image<'_>,
-    fact: &TagFact,
+    (fact, near): (&TagFact, &Near),
     base: &Base,
     (reference, one_of): (&str, bool),
 ) -> Option<Found> {
     let tag = base.tag.as_deref()?;
-    let tags = lint.catalog.cuda_tags();
     let trail = lint.trail(&image.text.trail);
     let (worst, message, label) = match fact.state {
         TagState::Removed if base.digest => (
@@ -68,18 +87,14 @@ fn say(
     };
     let worst = if fact.sure { worst } else { worst.min(Severity::Warning) };
     let mut found = image.found(weigh(worst, base, one_of), message).label(label).because(fact.because.clone());
-    let near = match fact.state {
-        TagState::Outdated => newer(lint, base, tag),
-        _ => tags.nearest(tag).map(|n| (n.tag, n.because)),
-    };
     match near {
         Some((near, because)) => {
-            found = found.because(because).help(format!(
+            found = found.because(because.clone()).help(format!(
                 "take `{}:{near}`, the nearest tag that is there{}",
                 base.repository,
                 if base.mirror { " (on the mirror under its own path)" } else { "" }
             ));
-            if let Some(edits) = image.retag(lint, tag, &near) {
+            if let Some(edits) = image.retag(lint, tag, near) {
                 found = found.suggest(format!("take the tag {near}"), edits);
             }
         }

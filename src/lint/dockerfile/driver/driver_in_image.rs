@@ -60,13 +60,12 @@ fn said(lint: &Lint<'_>, package: &Package<'_>, drivers: &[&Package<'_>]) -> Fou
 
 /// Whether a later command takes the package out of the image again.
 fn removed_later(lint: &Lint<'_>, package: &Package<'_>) -> bool {
-    lint.build_commands().any(|(_, command)| {
+    lint.build_commands().filter(|(_, c)| c.span > package.command.span).any(|(_, command)| {
         let mut words = command.args().iter().map(crate::dockerfile::shell::Arg::known_or_partly);
         let removes =
             words.clone().any(|w| matches!(w, "remove" | "purge" | "autoremove" | "erase" | "--purge" | "-P"));
         let stem = |w: &str| w.trim_end_matches(['*', '.', '?']).to_owned();
-        command.span > package.command.span
-            && removes
+        removes
             && words
                 .any(|w| w == package.asked.name || (w.contains('*') && package.asked.name.starts_with(&stem(w))))
     })

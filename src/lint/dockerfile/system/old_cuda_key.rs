@@ -36,9 +36,10 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         if removed || words.iter().any(|w| w.contains("machine-learning/")) {
             continue;
         }
+        let receives = words.iter().any(|w| w.starts_with("--recv-key"));
         let fetched = command.args().iter().zip(&words).find_map(|(arg, word)| {
             let lower = word.to_ascii_lowercase();
-            let fetches = lower.contains(REPOSITORY) || words.iter().any(|w| w.starts_with("--recv-key"));
+            let fetches = receives || lower.contains(REPOSITORY);
             Some((arg.span, *word, *rows.iter().find(|r| fetches && lower.contains(&r.text.to_ascii_lowercase()))?))
         });
         let Some((span, word, row)) = fetched else { continue };

@@ -86,7 +86,10 @@ fn for_gpus(lint: &Lint<'_>) -> Option<String> {
         }),
         _ => None,
     });
-    keys.next().map(|pair| format!("with the label {}", pair.key.text))
+    if let Some(pair) = keys.next() {
+        return Some(format!("with the label {}", pair.key.text));
+    }
+    lint.targets.first().map(|target| format!("that is to run on {}", target.label()))
 }
 
 #[cfg(test)]
