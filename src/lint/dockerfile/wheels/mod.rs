@@ -7,6 +7,7 @@ mod extra_index_ambiguous;
 mod mixed_cu_suffix;
 mod onnxruntime_cuda_major;
 mod packages;
+mod source;
 mod targets;
 mod toolkit;
 mod torch;

@@ -2,7 +2,7 @@
 
 use super::targets::{Service, better, discrete, labels, names, runs, service};
 use super::torch::{self, From, Torch};
-use crate::catalog::wheels::{TorchArchs, TorchWheel, Wheels};
+use crate::catalog::wheels::{TorchArchs, TorchWheel, Wheels, index_cuda};
 use crate::dockerfile::edit::Edit;
 use crate::lint::dockerfile::{Found, Lint};
 use crate::model::Target;
@@ -168,7 +168,7 @@ fn advice(
     machine: &str,
 ) -> (Option<String>, Option<TorchWheel>) {
     let all = better(lint, &taken.version, fleet, machine);
-    if let Some(wheel) = nearest(all, &taken.index) {
+    if let Some(wheel) = nearest(lint, all, &taken.index) {
         let text = format!("take torch {} of the index {}, which serves all targets", wheel.torch, wheel.index);
         let text = match floors(lint, fleet, &wheel) {
             Some(floor) => format!("{text} and runs with driver {floor} or newer"),
@@ -176,7 +176,7 @@ fn advice(
         };
         return (Some(text), Some(wheel));
     }
-    let own = nearest(better(lint, &taken.version, bad, machine), &taken.index);
+    let own = nearest(lint, better(lint, &taken.version, bad, machine), &taken.index);
     let text = match own {
         Some(wheel) => format!(
             "no build of torch {} serves all targets; build a second tag with {} {} for {}",
@@ -200,9 +200,14 @@ fn runs_none(lint: &Lint<'_>, target: &Target, taken: &Taken, machine: &str) -> 
     better(lint, &taken.version, &[target], machine).is_empty()
 }
 
-/// The build whose CUDA is the newest that still serves: it will serve the next GPU too.
-fn nearest(wheels: Vec<TorchWheel>, index: &str) -> Option<TorchWheel> {
-    wheels.into_iter().rfind(|w| w.index != index)
+/// A build of the same CUDA major, which asks for no other driver: PyPI's own, else the newest; where there is none,
+/// that of the oldest CUDA.
+fn nearest(lint: &Lint<'_>, wheels: Vec<TorchWheel>, index: &str) -> Option<TorchWheel> {
+    let major = index_cuda(index).map(|c| c.major);
+    let others: Vec<TorchWheel> = wheels.into_iter().filter(|w| w.index != index).collect();
+    let same = || others.iter().filter(|w| Some(w.cuda.major) == major);
+    let usual = same().find(|w| torch::default_index(lint, &w.torch).as_deref() == Some(w.index.as_str()));
+    usual.or_else(|| same().next_back()).or_else(|| others.first()).cloned()
 }
 
 fn floors(lint: &Lint<'_>, fleet: &[&Target], wheel: &TorchWheel) -> Option<String> {
@@ -267,6 +272,10 @@ mod tests {
         assert!(found[0].message.contains("5.0;6.0;7.0;7.5;8.0;8.6;9.0"), "{}", found[0].message);
         assert!(found[0].help.as_deref().unwrap().contains("cu128"), "{:?}", found[0].help);
         assert!(mended(RULE, &file, &["RTX 5090@575"]).contains("whl/cu128"));
+        let newer = super::tests::file(&format!("pip install torch==2.9.1 --index-url {INDEX}/cu126"));
+        // Also where the driver would take CUDA 13, or is not known.
+        assert!(mended(RULE, &newer, &["RTX 5090@590"]).contains("whl/cu128"));
+        assert!(mended(RULE, &newer, &["RTX 5090"]).contains("whl/cu128"));
     }
 
     #[test]
