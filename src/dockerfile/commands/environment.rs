@@ -1,5 +1,7 @@
 //! Settings that a command finds in its environment: variables, and what `pip config set` wrote before.
 
+use std::collections::BTreeSet;
+
 use super::Setting;
 use super::args::{Item, items, whole};
 use super::pip::invocation;
@@ -74,15 +76,16 @@ impl Environment<'_> {
 
     /// A setting of `pip config`, of this stage or one that it is FROM.
     pub fn configured(&self, key: &str) -> Option<Setting> {
-        let own = self.reading.stage_of(self.command.instruction)?;
-        let mut stages = vec![own];
-        while let Some(Base::Stage(parent)) =
-            stages.last().and_then(|s| self.reading.stages.get(*s)).map(|s| &s.base)
-        {
-            if stages.contains(parent) {
-                break;
-            }
-            stages.push(*parent);
+        if !self.configured.iter().any(|c| c.key == key && c.command < self.index) {
+            return None;
+        }
+        let mut stages = BTreeSet::new();
+        let mut next = self.reading.stage_of(self.command.instruction);
+        while let Some(stage) = next.filter(|s| stages.insert(*s)) {
+            next = match self.reading.stages.get(stage)?.base {
+                Base::Stage(parent) => Some(parent),
+                Base::Image(_) | Base::Scratch | Base::None => None,
+            };
         }
         let here = |c: &&Configured| {
             c.key == key
