@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use super::dockerfile::{CHECKS, Needs};
+use super::dockerfile::{CHECKS, Check, Needs};
 use crate::model::{Finding, Severity};
 use crate::report::RuleText;
 
@@ -38,7 +38,9 @@ macro_rules! rule {
 
 /// All rules, by id.
 pub static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
-    let of_dockerfiles = CHECKS.iter().map(|c| Rule {
+    // What images and Dockerfiles are both asked for is one rule.
+    let images = |c: &&Check| IMAGE_RULES.iter().any(|r| r.id == c.id);
+    let of_dockerfiles = CHECKS.iter().filter(|c| !images(c)).map(|c| Rule {
         id: c.id,
         severity: c.severity,
         summary: c.summary,
