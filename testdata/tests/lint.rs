@@ -201,9 +201,9 @@ fn levels_come_from_the_fleet_file_and_then_the_flags() {
     assert_eq!(folder.lint(&[]).code, 0);
     assert_eq!(folder.lint(&["--fail-on", "warning"]).code, 1);
     assert_eq!(folder.lint(&["--rule", "dockerfile-syntax"]).code, 1, "at its own severity again");
-    folder.lint(&["--rule", "dockerfile-sintax"]).refused(&["dockerfile-sintax", "--rule dockerfile-syntax"]);
-    folder.lint(&["--rule", "jit-at-start"]).refused(&["rule of images"]);
-    folder.lint(&["--rule", "dockerfile-syntax=loud"]).refused(&["off, note, warning"]);
+    folder.lint(&["-q", "--rule", "dockerfile-sintax"]).refused(&["dockerfile-sintax", "--rule dockerfile-syntax"]);
+    folder.lint(&["-q", "--rule", "jit-at-start"]).refused(&["rule of images"]);
+    folder.lint(&["-q", "--rule", "dockerfile-syntax=loud"]).refused(&["off, note, warning"]);
 }
 
 #[test]
