@@ -267,7 +267,7 @@ fn files_that_mean_harm_do_none() {
             assert!(ran.out.len() < 64 << 20, "{name}");
             if args[0] == "--width" {
                 let wide = ran.out.lines().find(|l| l.chars().count() > 60);
-                assert!(wide.is_none() || name == "wide", "{name}: {wide:?}");
+                assert!(wide.is_none() || ["wide", "binary"].contains(&name), "{name}: {wide:?}");
             }
         }
     }
