@@ -25,9 +25,9 @@ pub fn choose(
         None => Fleet::default(),
     };
     if found.is_some() {
-        if targets.is_empty() {
+        if targets.is_empty() && !fleet.targets.is_empty() {
             screen.notice("judged for the targets of imagelint.toml, found here or in a folder above");
-        } else {
+        } else if !targets.is_empty() {
             fleet.targets.clear();
         }
     }

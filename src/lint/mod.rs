@@ -78,7 +78,7 @@ pub fn judge(evidence: &[Evidence], fleet: &Fleet, catalog: &Catalog, options: &
     }
     // Rules of Dockerfiles have no say here.
     let of_images = |w: &Waiver| rules::find(&w.rule).is_none_or(|r| r.needs.is_none());
-    let (findings, waived) = waive::apply(findings, fleet, options.today, &of_images);
+    let (findings, waived) = waive::apply(findings, fleet, options.today, "", &of_images);
     let mut report = report::build(&images, &cases, findings, plan, catalog, options.allow_gaps);
     report.waived = waived;
     report.rules = rules::texts(report.findings.iter().chain(&report.waived));

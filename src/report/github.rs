@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::table::tally;
-use super::text::{clean, count};
+use super::text::{clean, count, rooted};
 use crate::model::{Finding, Severity};
 
 /// GitHub shows so many annotations of each level that a step makes.
@@ -48,7 +48,7 @@ fn annotation(out: &mut String, finding: &Finding, base: &str) {
     };
     let mut properties = Vec::new();
     if let Some(place) = &finding.dockerfile {
-        properties.push(format!("file={}", property(&format!("{base}{}", clean(&place.file)))));
+        properties.push(format!("file={}", property(&rooted(base, &clean(&place.file)))));
         properties.push(format!("line={}", place.line));
         properties.push(format!("endLine={}", place.end_line));
         // Columns over several lines are not understood there.

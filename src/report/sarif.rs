@@ -14,6 +14,7 @@ use self::model::{
 
 pub use self::model::Run;
 use super::lint::LintReport;
+use super::text::rooted;
 use super::{Report, RuleText};
 use crate::model::{AcceptedBy, Digest, EditReport, FilePlace, Finding, ImagePath, Severity};
 
@@ -208,7 +209,7 @@ fn replacement(edit: &EditReport) -> Replacement {
 }
 
 fn artifact(base: &str, file: &str) -> ArtifactLocation {
-    let file = format!("{base}{file}");
+    let file = rooted(base, file);
     let scheme = if file.starts_with('/') { "file://" } else { "" };
     ArtifactLocation { uri: format!("{scheme}{}", percent(file.as_bytes())) }
 }

@@ -10,8 +10,6 @@ use crate::model::{Confidence, FilePlace, Finding, FixReport, Severity, escape};
 
 /// Other places of a finding that are shown with their lines.
 const PLACES: usize = 3;
-/// Facts that are told without `-v`.
-const FACTS: usize = 3;
 /// Lines of an edit that are shown without `-v`.
 const EDIT_LINES: usize = 8;
 /// The least room for a message beside its rule.
@@ -151,8 +149,10 @@ fn lines<'a>(
                 Some(range) => {
                     let end = columns(shown.text.get(..range.end).unwrap_or_default());
                     let fits = end.max(1) + 1 + columns(&label) <= room;
-                    if !fits {
-                        notes.push(("", label.clone()));
+                    match (fits, caret.primary) {
+                        (true, _) => {}
+                        (false, true) => notes.push(("", label.clone())),
+                        (false, false) => notes.push(("", format!("line {number}: {label}"))),
                     }
                     let kind = if caret.primary { AnnotationKind::Primary } else { AnnotationKind::Context };
                     let label = Some(label).filter(|l| fits && !l.is_empty());
@@ -174,10 +174,8 @@ fn details(finding: &Finding, all: bool, with_fix: bool) -> Vec<(&'static str, S
     if !finding.targets.is_empty() {
         out.push(("targets", finding.targets.join(", ")));
     }
-    let shown = if all { finding.because.len() } else { FACTS };
-    out.extend(finding.because.iter().take(shown).map(|b| ("note", b.clone())));
-    if let Some(more) = finding.because.len().checked_sub(shown).filter(|n| *n > 0) {
-        out.push(("note", format!("{more} more facts (-v tells them)")));
+    if all {
+        out.extend(finding.because.iter().map(|b| ("because", b.clone())));
     }
     // What the edit's own line will say is not said twice.
     let said = |help: &&String| with_fix && finding.fix.as_ref().is_some_and(|f| f.what == **help);

@@ -11,6 +11,21 @@ pub fn clean(text: &str) -> String {
     parts.join("\\")
 }
 
+/// A file's name from the repository's root; `base` leads to the folder that it was named from.
+pub fn rooted(base: &str, file: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    if base.is_empty() || file.starts_with('/') {
+        return file.to_owned();
+    }
+    for part in base.split('/').chain(file.split('/')).filter(|p| !p.is_empty() && *p != ".") {
+        match part {
+            ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
 /// Columns that text takes.
 pub fn columns(text: &str) -> usize {
     UnicodeWidthStr::width(text)
@@ -155,6 +170,15 @@ mod tests {
         }
         assert_eq!(wrap("", 10, 10), [""]);
         assert_eq!(wrap("a bc", 2, 2), ["a", "bc"]);
+    }
+
+    #[test]
+    fn files_are_named_from_the_root() {
+        assert_eq!(rooted("", "../a"), "../a");
+        assert_eq!(rooted("a/b/", "c/D"), "a/b/c/D");
+        assert_eq!(rooted("a/b/", "../c"), "a/c");
+        assert_eq!(rooted("a/", "../../c"), "../c");
+        assert_eq!(rooted("a/", "/abs/D"), "/abs/D");
     }
 
     #[test]

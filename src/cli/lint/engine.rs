@@ -17,7 +17,7 @@ use crate::dockerfile::parse::parse;
 use crate::dockerfile::reading::{Inputs, Reading, read};
 use crate::dockerfile::value::Value;
 use crate::lint::dockerfile::{self, FileReport, Levels, Lint};
-use crate::model::{Evidence, Finding};
+use crate::model::{Evidence, Finding, escape};
 
 /// What is said of the build besides the Dockerfile.
 #[derive(Debug, Clone, Default)]
@@ -49,6 +49,8 @@ pub struct Engine<'a> {
     pub fleet: &'a Fleet,
     pub levels: Levels,
     pub catalog: &'a Catalog,
+    /// The way from the repository's root to the working directory: code scanning and annotations count from there.
+    pub base: String,
     builds: Builds,
 }
 
@@ -78,7 +80,7 @@ impl<'a> Engine<'a> {
                 builds.named(file, kind, None)?;
             }
         }
-        Ok(Self { build, fleet, levels, catalog, builds })
+        Ok(Self { build, fleet, levels, catalog, base: base(), builds })
     }
 
     /// Judges a file by itself.
@@ -139,7 +141,8 @@ impl<'a> Engine<'a> {
 
     /// Findings that neither a comment nor a waiver covers.
     pub fn standing(&self, report: &FileReport) -> Vec<Finding> {
-        dockerfile::join(vec![report.clone()], self.fleet, self.catalog, &self.levels, Date::today()).findings
+        dockerfile::join(vec![report.clone()], &self.base, self.fleet, self.catalog, &self.levels, Date::today())
+            .findings
     }
 }
 
@@ -163,4 +166,12 @@ fn build_arg(text: &str) -> Option<(String, Value)> {
         Some((name, value)) => Some((name.to_owned(), Value::Known(value.to_owned()))),
         None => std::env::var(text).ok().map(|value| (text.to_owned(), Value::Known(value))),
     }
+}
+
+fn base() -> String {
+    let Ok(here) = std::env::current_dir() else { return String::new() };
+    let root = here.ancestors().find(|d| d.join(".git").exists());
+    let way = root.and_then(|root| here.strip_prefix(root).ok());
+    let way = way.map(|way| escape(way.as_os_str().as_encoded_bytes()));
+    way.filter(|way| !way.is_empty()).map_or(String::new(), |way| format!("{way}/"))
 }

@@ -8,8 +8,8 @@ use crate::report::source::Source;
 /// Lines around a change in a patch.
 const AROUND: usize = 3;
 
-/// A file's new bytes, and how many fixes went into them. Of fixes that overlap the first is taken; all edits of a
-/// fix are, or none. `text` has the offsets of `bytes`, whatever these are.
+/// A file's new bytes, and how many fixes went into them. Of fixes that overlap that of the worse finding is taken, then
+/// the first; all edits of a fix are, or none. `text` has the offsets of `bytes`, whatever these are.
 pub fn apply(
     bytes: &[u8],
     text: &str,
@@ -19,7 +19,9 @@ pub fn apply(
     let source = Source::new(text);
     let mut taken: Vec<(std::ops::Range<usize>, &EditReport)> = Vec::new();
     let mut fixes = 0;
-    for finding in findings.iter().filter(|f| wanted(f)) {
+    let mut worst_first: Vec<&Finding> = findings.iter().filter(|f| wanted(f)).collect();
+    worst_first.sort_by_key(|f| std::cmp::Reverse(f.severity));
+    for finding in worst_first {
         let Some(fix) = &finding.fix else { continue };
         let edits: Vec<_> = fix.edits.iter().map(|e| (source.edited(e), e)).collect();
         if edits.iter().all(|(range, _)| !taken.iter().any(|(other, _)| overlap(range, other))) {
@@ -137,6 +139,9 @@ mod tests {
             fix(true, &[(3, 1, 3, 1, "other\n")]),
         ];
         assert_eq!(applied(text, &findings), ("an b\r\nC\nend\n".to_owned(), 2));
+        let worse = Finding { severity: Severity::Error, ..fix(true, &[(1, 1, 1, 3, "W")]) };
+        let both = [fix(true, &[(1, 2, 1, 3, "n")]), worse];
+        assert_eq!(applied(text, &both).0, "W b\r\nc\n", "the worse finding's goes before");
         assert_eq!(applied("", &[fix(true, &[(9, 9, 1, 1, "x")])]), ("x".to_owned(), 1));
     }
 

@@ -64,8 +64,7 @@ pub fn run(args: &LintArgs, screen: &Screen) -> Result<u8, CliError> {
         finish(one, &engine, args, screen, &mut patches)?;
     }
     let reports = linted.into_iter().map(|l| l.report).collect();
-    let mut report = dockerfile::join(reports, &fleet, catalog, &engine.levels, Date::today());
-    report.base = base();
+    let report = dockerfile::join(reports, &engine.base, &fleet, catalog, &engine.levels, Date::today());
     let status =
         if errors.is_empty() { lint::exit_code_of(&report.findings, args.fail_on.into()) } else { UNANSWERED };
     if args.diff {
@@ -147,16 +146,6 @@ fn finish(
     Ok(())
 }
 
-/// The way from the repository's root to the working directory: code scanning and annotations count from there.
-fn base() -> String {
-    let Some(here) = std::env::current_dir().ok() else { return String::new() };
-    let root = here.ancestors().find(|d| d.join(".git").exists());
-    let way = root
-        .and_then(|root| here.strip_prefix(root).ok())
-        .map(|way| crate::model::escape(way.as_os_str().as_encoded_bytes()));
-    way.filter(|way| !way.is_empty()).map_or(String::new(), |way| format!("{way}/"))
-}
-
 /// The Dockerfile that images were built from, understood once for all of them.
 pub struct Beside<'a> {
     engine: Engine<'a>,
@@ -180,11 +169,11 @@ impl<'a> Beside<'a> {
 
     /// Adds what the file says to what its image says.
     pub fn join(&self, report: &mut Report, evidence: &[Evidence]) {
-        let Engine { fleet, levels, catalog, .. } = &self.engine;
+        let Engine { fleet, levels, catalog, base, .. } = &self.engine;
         dockerfile::image::point(report, evidence, &self.understood.reading, &self.name);
         let mut file = self.engine.report(&self.name, &self.understood, evidence.first());
         dockerfile::image::measured(&mut file, report);
-        let file = dockerfile::join(vec![file], fleet, catalog, levels, Date::today());
+        let file = dockerfile::join(vec![file], base, fleet, catalog, levels, Date::today());
         dockerfile::add_to(report, file);
     }
 }

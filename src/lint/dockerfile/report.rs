@@ -1,5 +1,8 @@
 //! What rules found as findings of a report: places in lines and columns, comments that ignore, fixes as edits.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -130,16 +133,19 @@ fn gaps(name: &str, lint: &Lint<'_>) -> Vec<LintGap> {
     out
 }
 
-/// Joins what was found in several files, and holds it against the fleet's waivers.
+/// Joins what was found in several files, and holds it against the fleet's waivers. `base` is what goes before the names
+/// of files where they are read from the repository's root: empty, or `docker/`.
 pub fn join(
     mut files: Vec<FileReport>,
+    base: &str,
     fleet: &Fleet,
     catalog: &Catalog,
     levels: &Levels,
     today: Date,
 ) -> LintReport {
     files.sort_by(|a, b| a.file.cmp(&b.file));
-    let names: Vec<ImagePath> = files.iter().map(|f| ImagePath::new(&f.file)).collect();
+    let name = |f: &FileReport| [ImagePath::new(&f.file), ImagePath::new(format!("{base}{}", f.file))];
+    let names: Vec<ImagePath> = files.iter().flat_map(name).collect();
     let mut all = Vec::new();
     let mut ignored = Vec::new();
     let mut gaps = Vec::new();
@@ -151,11 +157,20 @@ pub fn join(
         sources.insert(file.file, file.source);
     }
     let concerns = |waiver: &Waiver| concerns(waiver, fleet, levels, &names);
-    let (findings, mut waived) = waive::apply(all, fleet, today, &concerns);
+    let (findings, mut waived) = waive::apply(all, fleet, today, base, &concerns);
     waived.extend(ignored);
     waived.sort_by(|a, b| (&a.dockerfile, &a.rule).cmp(&(&b.dockerfile, &b.rule)));
     let rules = rules::texts(findings.iter().chain(&waived));
-    LintReport { schema: SCHEMA, tool: tool(catalog), findings, waived, gaps, sources, base: String::new(), rules }
+    LintReport {
+        schema: SCHEMA,
+        tool: tool(catalog),
+        findings,
+        waived,
+        gaps,
+        sources,
+        base: base.to_owned(),
+        rules,
+    }
 }
 
 /// Adds what is said of a Dockerfile to the report of the image that it made.
