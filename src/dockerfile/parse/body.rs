@@ -114,7 +114,7 @@ fn pairs(keyword: Keyword, args: Part<'_>, rules: Rules) -> Parsed {
         let (key, value) = args.split_blank();
         let what = || format!("{} has no value: write it behind `=`", shown(key.text()));
         let refusal = value.is_none().then(|| Refusal::form(key.span(), what()));
-        let pair = Pair { key: key.word(), value: value.map(Part::word), span: args.span() };
+        let pair = Pair { key: key.word(), value: value.map(Part::value), span: args.span() };
         return (Body::Pairs(vec![pair]), refusal);
     }
     let odd = words.iter().find(|w| !w.text().contains('='));
@@ -155,7 +155,7 @@ fn pair(word: Part<'_>) -> Pair {
     let Some((key, _)) = word.text().split_once('=') else {
         return Pair { key: word.word(), value: None, span: word.span() };
     };
-    Pair { key: word.sub(0, key.len()).word(), value: Some(word.from(key.len() + 1).word()), span: word.span() }
+    Pair { key: word.sub(0, key.len()).word(), value: Some(word.from(key.len() + 1).value()), span: word.span() }
 }
 
 fn health(args: Part<'_>, rules: Rules) -> Parsed {

@@ -71,9 +71,9 @@ fn flag(raw: &RawFlag<'_>) -> Flag {
     let text = raw.text.strip_prefix("--").unwrap_or(&raw.text);
     let (name, value) = text.split_once('=').map_or((text, ""), |(name, value)| (name, value));
     let word = |(part, open): (Part<'_>, bool)| match open {
-        false => part.word(),
+        false => part.value(),
         // Written inside of quotes that began before: its text alone would be read wrongly.
-        true => Word { text: value.to_owned(), literal: true, ..part.word() },
+        true => Word { text: value.to_owned(), literal: true, ..part.value() },
     };
     Flag { name: name.to_owned(), value: raw.value.map(word), span: raw.part.span() }
 }

@@ -87,6 +87,13 @@ impl<'a> Part<'a> {
         Word { text: self.text().to_owned(), span: self.span(), literal: false }
     }
 
+    /// The word behind an `=`. Where there is none, its place is right there and not on a line that follows.
+    pub(super) fn value(self) -> Word {
+        let before = self.start.checked_sub(1).filter(|_| self.is_empty());
+        let at = before.map(|before| self.line.offset(before) + 1);
+        Word { span: at.map_or_else(|| self.span(), |at| Span::new(at, at)), ..self.word() }
+    }
+
     pub(super) fn joined(self) -> Joined {
         self.line.slice(self.start..self.end)
     }

@@ -98,6 +98,11 @@ fn flags_come_before_the_body() {
     let value = run.flag("mount").unwrap().value.clone().unwrap();
     assert_eq!((value.text.as_str(), value.literal), ("type=bind,source=a b", true));
     assert_eq!(one("RUN --network=none").body, Body::Nothing);
+    // A value that is not there stands behind its `=`, not on a line that follows.
+    let none = one("COPY --from=\\\n  \\\n a b");
+    let flag = none.flag("from").unwrap();
+    let value = flag.value.as_ref().unwrap();
+    assert_eq!((value.text.as_str(), value.span), ("", Span::new(flag.span.end, flag.span.end)));
 }
 
 #[test]
