@@ -170,10 +170,13 @@ impl Walk<'_> {
                     continue;
                 }
                 let Some(part) = command.written.script(origin(index)) else { return false };
+                // The blank between two words has a place in the file, one behind the last may have none.
+                if !script.text.is_empty() {
+                    script.text.push(' ');
+                }
                 let base = script.text.len();
                 script.pieces.extend(part.pieces.iter().map(|(at, file)| (base + at, *file)));
                 script.text.push_str(&part.text);
-                script.text.push(' ');
             }
             self.commands.truncate(command.first);
             self.evaluated(&script);
