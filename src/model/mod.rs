@@ -1,6 +1,7 @@
 //! The vocabulary: plain data that every other module speaks. No I/O, no judgement.
 
 mod arch;
+mod change;
 mod code;
 mod digest;
 mod evidence;
@@ -15,6 +16,7 @@ mod tool;
 mod version;
 
 pub use arch::{Capability, Feature, SmArch};
+pub use change::{Built, Change, KnobForm, Setting};
 pub use code::{Container, ElfFacts, FileFacts, FileKind, Form, Item, ItemCount, Machine, Module, Packing};
 pub use digest::Digest;
 pub use evidence::{

@@ -14,7 +14,7 @@ use crate::catalog::knobs::Knob;
 use crate::catalog::verdict::Cause;
 use crate::lint::{ComponentCase, ComponentCause, TargetCase, component_label};
 use crate::model::{Capability, CudaVersion, Feature, SmArch, Verdict};
-use crate::report::{Disposition, Plan, Role, Step, StepKind};
+use crate::report::{Plan, Role, Step, StepKind};
 
 /// What a component needs, over all targets.
 struct Need<'c, 'a> {
@@ -140,7 +140,7 @@ fn code_step(need: &Need<'_, '_>, cases: &[&TargetCase<'_>], catalog: &Catalog, 
             env: Vec::new(),
             command: None,
             because: vec!["it is distributed in binary form only".to_owned()],
-            disposition: Disposition::Review,
+            ..Step::advice(StepKind::Rebuild, String::new(), String::new())
         });
         return;
     }
@@ -177,7 +177,7 @@ fn code_step(need: &Need<'_, '_>, cases: &[&TargetCase<'_>], catalog: &Catalog, 
                 ],
                 command: None,
                 because: vec!["no row of build_knobs.toml names this component".to_owned()],
-                disposition: Disposition::Review,
+                ..Step::advice(StepKind::Rebuild, String::new(), String::new())
             });
         }
     }
@@ -259,7 +259,7 @@ fn rebuild(need: &Need<'_, '_>, knob: &Knob, wanted: &[SmArch], note: Option<Str
         env: vec![(knob.variable.clone(), value)],
         command: (!knob.install.is_empty()).then(|| knob.install.clone()),
         because: vec![knob.because()],
-        disposition: Disposition::Review,
+        ..Step::advice(StepKind::Rebuild, String::new(), String::new())
     }
 }
 
@@ -319,7 +319,7 @@ fn torch_wheel(
                 wheel.torch, wheel.index
             )),
             because: wheel.because.clone(),
-            disposition: Disposition::Review,
+            ..Step::advice(StepKind::Rebuild, String::new(), String::new())
         });
         return true;
     }
@@ -370,6 +370,6 @@ fn push(plan: &mut Plan, kind: StepKind, component: String, summary: String, tar
         env: Vec::new(),
         command: None,
         because: vec![because.to_owned()],
-        disposition: Disposition::Review,
+        ..Step::advice(StepKind::Rebuild, String::new(), String::new())
     });
 }

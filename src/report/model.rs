@@ -1,12 +1,14 @@
 //! The finished report: what `--format json` prints, and what every other format renders. The JSON schema
 //! (`rules/report.schema.json`) is generated from these types.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::model::{
-    Capability, Container, CudaVersion, Digest, FileKind, Finding, Form, Gap, ImagePath, LayerSummary, Package,
-    Packing, Platform, PtxIsa, Severity, SmArch, Stats, ToolKind, Toolkit, Verdict, Virtualisation,
+    Capability, Change, Container, CudaVersion, Digest, FileKind, Finding, Form, Gap, ImagePath, LayerSummary,
+    Package, Packing, Platform, PtxIsa, Severity, SmArch, Stats, ToolKind, Toolkit, Verdict, Virtualisation,
 };
 
 /// The whole report of one image, or (image and targets absent) of single files.
@@ -260,9 +262,68 @@ pub struct Compiler {
 /// What would mend what is missing.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Plan {
+    /// What to do, in this order: of each choice the cheapest that helps.
     pub steps: Vec<Step>,
+    /// The other choices, cheapest first. Each effect is of that step alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<Step>,
+    /// Images to build where no single one serves the fleet: the fewest that do. Steps name their tag.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<Tag>,
+    /// The verdict of each target before and after all steps.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
     /// What no step mends, and why.
     pub unresolved: Vec<String>,
+}
+
+/// One of several images that serve a fleet together.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct Tag {
+    /// What to add to the image's tag: `cu126`.
+    pub name: String,
+    /// Targets that it serves.
+    pub targets: Vec<String>,
+    /// Why it cannot be one with another.
+    pub why: String,
+}
+
+/// What a step does to verdicts.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Effect {
+    pub basis: Basis,
+    /// By target: before and after. Targets of which the step says nothing are absent.
+    pub verdicts: BTreeMap<String, (Verdict, Verdict)>,
+}
+
+/// What an effect is known from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Basis {
+    /// The image was built and scanned.
+    Measured,
+    /// The evidence of this scan was changed as the step says and judged again, with table rows for what is new.
+    Predicted,
+}
+
+/// What a step costs, cheapest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cost {
+    /// A variable, a path or a package of the image.
+    Setting,
+    /// Another wheel or index of the same version.
+    SameVersion,
+    /// Another version.
+    OtherVersion,
+    /// A build from source.
+    SourceBuild,
+    /// Another base image.
+    BaseImage,
+    /// Another driver, or forward-compat library, on hosts.
+    Hosts,
+    /// The target is given up, or served by another image.
+    Target,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -272,14 +333,28 @@ pub struct Step {
     pub summary: String,
     /// Targets it is for.
     pub resolves: Vec<String>,
+    pub cost: Cost,
+    /// The tag that it is for, where there are several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
     /// Environment variables of the build: (name, value).
     pub env: Vec<(String, String)>,
     /// Shell command, where one is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
+    /// Edits of the Dockerfile, where one is at hand: `Dockerfile:12:5: "cu126" -> "cu128"`.
+    pub edits: Vec<String>,
     /// Table rows it rests on.
     pub because: Vec<String>,
     pub disposition: Disposition,
+    /// Why a person should look.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<String>,
+    /// Absent: what it does to verdicts cannot be told.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub effect: Option<Effect>,
+    #[serde(skip)]
+    pub change: Change,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -289,6 +364,8 @@ pub enum StepKind {
     ChangeWheel,
     /// Build from source for a list of architectures.
     Rebuild,
+    /// Start from another base image.
+    ChangeBase,
     /// Use a newer driver.
     Driver,
     /// Use the image or wheel of another platform.
@@ -297,14 +374,39 @@ pub enum StepKind {
     Compiler,
     /// Add, drop or reorder libraries, packages or the variables that choose them.
     Libraries,
+    /// Take a target out of what this image must serve.
+    DropTarget,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Disposition {
+    /// It follows from this scan and from the tables.
     Safe,
-    /// A person should look: it rests on a table row or a guess.
+    /// A person should look: `review` says why.
     Review,
+}
+
+impl Step {
+    /// A step of words, to be reviewed.
+    pub fn advice(kind: StepKind, component: String, summary: String) -> Self {
+        Self {
+            kind,
+            component,
+            summary,
+            resolves: Vec::new(),
+            cost: Cost::Setting,
+            tag: None,
+            env: Vec::new(),
+            command: None,
+            edits: Vec::new(),
+            because: Vec::new(),
+            disposition: Disposition::Review,
+            review: None,
+            effect: None,
+            change: Change::Advice,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]

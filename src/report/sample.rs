@@ -220,16 +220,18 @@ pub fn failing() -> Report {
     report.findings = vec![torch, note, flash];
     report.plan = Some(Plan {
         steps: vec![Step {
-            kind: StepKind::ChangeWheel,
-            component: "torch".into(),
-            summary: "torch: take the cu128 build of 2.7.0, which has code for 12.0".into(),
             resolves: vec!["edge-5090".into()],
             env: vec![("TORCH_CUDA_ARCH_LIST".into(), "8.0;12.0".into())],
             command: Some("pip install torch==2.7.0 --index-url https://download.pytorch.org/whl/cu128".into()),
             because: vec!["pytorch.toml 2.7.0+cu128".into()],
-            disposition: Disposition::Review,
+            ..Step::advice(
+                StepKind::ChangeWheel,
+                "torch".into(),
+                "torch: take the cu128 build of 2.7.0, which has code for 12.0".into(),
+            )
         }],
         unresolved: vec!["flash-attn has no release with code for 7.5".into()],
+        ..Plan::default()
     });
     report.gaps = vec![Gap {
         path: Some(ImagePath::new("opt/models/kernels.bin")),
