@@ -12,7 +12,7 @@ mod gate;
 mod golden;
 mod host;
 #[cfg(test)]
-mod lab;
+pub mod lab;
 mod libraries;
 mod problem;
 mod report;

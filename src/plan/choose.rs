@@ -45,7 +45,10 @@ pub fn next(
     let (found, mut why) = choices(need, &cx);
     let mut tried: Vec<Tried> = found.into_iter().map(|c| tried(c, need, state, subject, now)).collect();
     let best = best(&tried, need);
-    let chosen = best.map(|at| tried.remove(at));
+    // A wheel that serves these targets alone costs a second tag, a build from source far more.
+    let apart = best.and_then(|at| wheel_apart(&tried, need, at));
+    why.extend(apart.clone());
+    let chosen = best.filter(|_| apart.is_none()).map(|at| tried.remove(at));
     let mut others: Vec<Step> = Vec::new();
     for other in tried {
         let mut step = finished(&other, need, now);
@@ -83,6 +86,30 @@ fn best(tried: &[Tried], need: &Need<'_, '_>) -> Option<usize> {
     let most = || helps().max_by_key(|(at, t)| (t.serves, t.betters, std::cmp::Reverse((t.choice.step.cost, *at))));
     let words = || all.iter().filter(may).find(|(_, t)| t.after.is_none());
     whole.or_else(most).or_else(words).map(|(at, _)| *at)
+}
+
+/// Why the need is better left to an image of its own: a wheel serves all its targets, and others no more.
+fn wheel_apart(tried: &[Tried], need: &Need<'_, '_>, best: usize) -> Option<String> {
+    let source = tried.get(best)?.choice.step.cost >= Cost::SourceBuild;
+    let apart = |t: &&Tried| {
+        matches!(t.choice.step.change, Change::Wheel { .. })
+            && t.choice.step.cost < Cost::SourceBuild
+            && !t.harms.is_empty()
+            && t.serves == need.targets.len()
+    };
+    let wheel = tried.iter().find(apart).filter(|_| source)?;
+    let name = match &wheel.choice.step.change {
+        Change::Wheel { package, version, index: Some((index, _)), .. } => {
+            format!("{package} {} of {index}", version.as_deref().unwrap_or_default())
+        }
+        _ => wheel.choice.step.component.clone(),
+    };
+    Some(format!(
+        "no wheel of {} serves all: {name} serves {} and not {}: two tags",
+        need.label,
+        need.targets.join(", "),
+        wheel.harms.join(", ")
+    ))
 }
 
 fn tried(choice: Choice, need: &Need<'_, '_>, state: &State, subject: &Subject<'_>, now: &Outlook) -> Tried {

@@ -11,6 +11,8 @@ mod need;
 mod recode;
 mod split;
 mod state;
+#[cfg(test)]
+mod tests;
 
 pub use emit::{Emit, emit};
 
