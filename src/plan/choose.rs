@@ -2,11 +2,11 @@
 
 use super::choices::{Choice, Cx, choices};
 use super::effect;
-use super::need::{Key, Need, needs};
+use super::need::{Key, Need, What, needs};
 use super::state::{Outlook, State, Word, outlook};
 use crate::lint::{Subject, TargetCase};
 use crate::model::{Change, Verdict};
-use crate::report::{Cost, Effect, Step};
+use crate::report::{Cost, Effect, Role, Step};
 
 /// What was decided for one need.
 pub struct Chosen {
@@ -38,8 +38,9 @@ pub fn next(
     subject: &Subject<'_>,
     now: &Outlook,
     decided: &[Key],
+    mended: bool,
 ) -> Option<(Key, Chosen)> {
-    let all = needs(cases, subject.catalog);
+    let all = needs(cases, mended, subject.catalog);
     let need = all.iter().find(|n| !decided.contains(&n.key))?;
     let cx = Cx { cases, catalog: subject.catalog };
     let (found, mut why) = choices(need, &cx);
@@ -77,9 +78,25 @@ fn subject_of(need: &Need<'_, '_>) -> String {
     if need.label.is_empty() { String::new() } else { format!("{}: ", need.label) }
 }
 
+/// What may be spent on a need without being asked: of a framework that serves with a part missing no other release is
+/// taken, and no build from source is made.
+fn dearest(need: &Need<'_, '_>) -> Cost {
+    match &need.what {
+        What::Code { component, .. } if component.role == Role::Core && component.verdict >= Verdict::Warn => {
+            let jit = component.verdict == Verdict::Slow;
+            if jit { Cost::BaseImage } else { Cost::SameVersion }
+        }
+        _ => Cost::Hosts,
+    }
+}
+
 /// The cheapest that serves all of the need's targets; else the one that serves most; else words.
 fn best(tried: &[Tried], need: &Need<'_, '_>) -> Option<usize> {
-    let may = |t: &&(usize, &Tried)| t.1.harms.is_empty() && t.1.choice.step.cost < Cost::Target;
+    let dear = dearest(need);
+    let may = |t: &&(usize, &Tried)| {
+        let choice = &t.1.choice;
+        t.1.harms.is_empty() && choice.step.cost <= dear && !(choice.older && dear < Cost::Hosts)
+    };
     let all: Vec<(usize, &Tried)> = tried.iter().enumerate().collect();
     let helps = || all.iter().filter(may).filter(|(_, t)| t.serves > 0 || t.betters > 0);
     let whole = helps().find(|(_, t)| t.serves == need.targets.len());

@@ -20,8 +20,9 @@ use std::collections::BTreeMap;
 
 use self::choose::Chosen;
 use self::state::{Outlook, State, outlook};
+use crate::catalog::Catalog;
 use crate::lint::{Subject, TargetCase};
-use crate::model::Verdict;
+use crate::model::{Change, DriverVersion, Manager, Verdict};
 use crate::report::{Basis, Effect, Plan, Step};
 
 /// Needs that are mended, at most: each may call for another.
@@ -39,7 +40,14 @@ pub fn plan(subject: &Subject<'_>, cases: &[TargetCase<'_>]) -> Plan {
     let start = State::of(subject);
     let before = outlook(cases);
     let run = mend(&start, subject, &before);
-    split::into_tags(run, &start, subject, &before)
+    let mut plan = split::into_tags(run, &start, subject, &before);
+    let failing = before.iter().filter(|(_, w)| w.required && w.verdict < Verdict::Slow).map(|(n, _)| n.clone());
+    let failing: Vec<String> = failing.collect();
+    if !failing.is_empty() {
+        plan.alternatives.push(choices::host::give_up(failing));
+    }
+    plan.alternatives.sort_by_key(|s| s.cost);
+    plan
 }
 
 /// What came of mending one image.
@@ -55,10 +63,12 @@ fn mend(start: &State, subject: &Subject<'_>, before: &Outlook) -> Mended {
     let mut state = start.clone();
     let mut now = before.clone();
     let mut decided: Vec<need::Key> = Vec::new();
+    let mut mended = false;
     let mut out =
         Mended { steps: Vec::new(), alternatives: Vec::new(), unresolved: Vec::new(), after: now.clone() };
     for _ in 0..ROUNDS {
-        let chosen = state.subject(subject).cases(|cases| choose::next(cases, &state, subject, &now, &decided));
+        let chosen =
+            state.subject(subject).cases(|cases| choose::next(cases, &state, subject, &now, &decided, mended));
         let Some((key, chosen)) = chosen else { break };
         let Chosen { step, after, others, why } = chosen;
         for other in others {
@@ -73,6 +83,7 @@ fn mend(start: &State, subject: &Subject<'_>, before: &Outlook) -> Mended {
             }
         }
         if let Some(step) = step {
+            mended |= changes_framework(&step, subject.catalog);
             join(&mut out.steps, step);
         }
         match after {
@@ -81,9 +92,35 @@ fn mend(start: &State, subject: &Subject<'_>, before: &Outlook) -> Mended {
             None => decided.push(key),
         }
     }
-    out.alternatives.sort_by_key(|s| s.cost);
+    without_lesser_drivers(&mut out.steps);
     out.after = now;
     out
+}
+
+fn changes_framework(step: &Step, catalog: &Catalog) -> bool {
+    let name = match &step.change {
+        Change::Wheel { package, .. } => package,
+        Change::Source { component, .. } => component,
+        _ => return false,
+    };
+    catalog.components().framework_of_package(Manager::Pip, name).is_some()
+}
+
+/// Of two drivers that the same hosts should have the newer is enough.
+fn without_lesser_drivers(steps: &mut Vec<Step>) {
+    let all: Vec<(Vec<String>, DriverVersion)> = steps
+        .iter()
+        .filter_map(|s| match &s.change {
+            Change::Driver { least, .. } => Some((s.resolves.clone(), least.clone())),
+            _ => None,
+        })
+        .collect();
+    steps.retain(|s| match &s.change {
+        Change::Driver { least, .. } => {
+            !s.resolves.iter().all(|t| all.iter().any(|(targets, more)| targets.contains(t) && more > least))
+        }
+        _ => true,
+    });
 }
 
 /// Adds a step, or its targets to one that says the same.

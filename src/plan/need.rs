@@ -55,11 +55,18 @@ impl<'a> Need<'_, 'a> {
 }
 
 /// All of them: what decides comes first, frameworks and then what is built against them.
-pub fn needs<'c, 'a>(cases: &'c [TargetCase<'a>], catalog: &Catalog) -> Vec<Need<'c, 'a>> {
+/// `mended`: a step before this changed the framework, and NVIDIA's libraries come with that.
+pub fn needs<'c, 'a>(cases: &'c [TargetCase<'a>], mended: bool, catalog: &Catalog) -> Vec<Need<'c, 'a>> {
     let mut needs: Vec<Need<'c, 'a>> = Vec::new();
     // Hosts that cannot start the image at all need another image, not other code in this one.
     for case in cases.iter().filter(|c| !c.is_foreign()) {
-        for component in case.components.iter().filter(|c| c.role != Role::Idle && wants_code(c)) {
+        // A driver that is too old for all of it is a need of its own.
+        let settled = case.is_settled_by_host("compressed-code-needs-newer-driver");
+        let packed = |c: &&ComponentCase<'_>| {
+            settled && matches!(c.cause, ComponentCause::Code(Cause::Refused(Block::Compressed)))
+        };
+        let wants = |c: &&ComponentCase<'_>| c.role != Role::Idle && wants_code(c) && !packed(c);
+        for component in case.components.iter().filter(wants) {
             add_code(&mut needs, case, component);
         }
     }
@@ -68,7 +75,7 @@ pub fn needs<'c, 'a>(cases: &'c [TargetCase<'a>], catalog: &Catalog) -> Vec<Need
         What::Problem(_) => Role::Idle,
     };
     needs.sort_by_key(role);
-    let framework = needs.iter().any(|n| role(n) == Role::Core && !is_vendor(n, catalog));
+    let framework = mended || needs.iter().any(|n| role(n) == Role::Core && !is_vendor(n, catalog));
     if framework {
         // NVIDIA's own libraries are closed, and come with the framework that asks for them.
         needs.retain(|n| !is_vendor(n, catalog));

@@ -7,8 +7,8 @@ use super::recode;
 use crate::catalog::Catalog;
 use crate::lint::{Subject, TargetCase};
 use crate::model::{
-    Change, ClaimKind, CudaVersion, DriverRange, DriverVersion, Evidence, ImagePath, Manager, Outcome, Target,
-    Verdict, package_name,
+    Built, Change, ClaimKind, CudaVersion, DriverRange, DriverVersion, Evidence, ImagePath, Manager, Outcome,
+    Target, Verdict, package_name,
 };
 
 /// Which component of an image is meant: its normalised name and where it is installed.
@@ -85,6 +85,7 @@ impl State {
             Change::Source { built, .. } => {
                 let place = at?;
                 for evidence in &mut next.evidence {
+                    framework_of(evidence, place, built, catalog);
                     if let Some(index) = place.index(evidence) {
                         recode::component(evidence, index, built, catalog);
                     }
@@ -172,16 +173,36 @@ fn wheel(
         }
     }
     evidence.loads.retain(|l| own.binary_search(&l.file).is_err());
+    if catalog.components().framework_of_package(Manager::Pip, package).is_some() {
+        without_pinned(evidence, place, catalog);
+    }
+}
+
+/// NVIDIA's packages beside a framework come anew with it.
+fn without_pinned(evidence: &mut Evidence, place: &Place, catalog: &Catalog) {
     let follows = |c: &crate::model::Component| {
         c.manager == Manager::Pip
             && c.root == place.root
             && catalog.components().vendor_of_package(c.manager, &c.name).is_some()
     };
-    let pinned: Vec<usize> =
-        (0..evidence.components.len()).filter(|&i| i != index && follows(&evidence.components[i])).collect();
-    if catalog.components().framework_of_package(Manager::Pip, package).is_some() {
-        recode::without_files(evidence, |f| f.component.is_some_and(|c| pinned.contains(&c)));
+    let pinned: Vec<usize> = (0..evidence.components.len()).filter(|&i| follows(&evidence.components[i])).collect();
+    recode::without_files(evidence, |f| f.component.is_some_and(|c| pinned.contains(&c)));
+}
+
+/// A framework that is built with another toolkit takes the libraries of that.
+fn framework_of(evidence: &mut Evidence, place: &Place, built: &Built, catalog: &Catalog) {
+    let Some(toolkit) = built.toolkit else { return };
+    let framework = catalog.components().framework_of_package(Manager::Pip, &place.name).is_some();
+    let other = evidence.cuda_of(&place.name).is_some_and(|own| own != toolkit);
+    if !framework || !other || place.index(evidence).is_none() {
+        return;
     }
+    for claim in evidence.claims.iter_mut().filter(|c| package_name(&c.component) == place.name) {
+        if claim.kind == ClaimKind::Cuda {
+            claim.value = toolkit.to_string();
+        }
+    }
+    without_pinned(evidence, place, catalog);
 }
 
 /// Packages and their files are gone.

@@ -8,7 +8,7 @@ use crate::catalog::forward::Eligible;
 use crate::lint::TargetCase;
 use crate::model::{Change, CudaVersion, DriverVersion, Manager};
 use crate::plan::need::Need;
-use crate::report::{Cost, StepKind};
+use crate::report::{Cost, Step, StepKind};
 
 /// The first driver that reads entries packed with zstd.
 const ZSTD: (u32, u32, u32) = (550, 54, 14);
@@ -92,13 +92,17 @@ pub fn forward(need: &Need<'_, '_>, cuda: CudaVersion, cx: &Cx<'_, '_>) -> Optio
     ))
 }
 
-/// The targets leave this image's fleet.
-pub fn give_up(need: &Need<'_, '_>) -> Choice {
-    let change = Change::DropTargets { targets: need.targets.clone() };
+/// Targets leave this image's fleet.
+pub fn give_up(targets: Vec<String>) -> Step {
     let summary = format!(
         "start it on other nodes than {} (`required = false` in imagelint.toml keeps the report and drops the gate)",
-        need.targets.join(", ")
+        targets.join(", ")
     );
-    Choice::new(StepKind::DropTarget, Cost::Target, need, summary, change)
-        .review("the image still does not serve them")
+    Step {
+        resolves: targets.clone(),
+        cost: Cost::Target,
+        review: Some("the image still does not serve them".to_owned()),
+        change: Change::DropTargets { targets },
+        ..Step::advice(StepKind::DropTarget, String::new(), summary)
+    }
 }

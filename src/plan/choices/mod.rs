@@ -1,6 +1,6 @@
 //! What could be done about a need, cheapest first. Whether it helps is for the law to say, on a copy.
 
-mod host;
+pub mod host;
 mod problem;
 mod source;
 mod wheel;
@@ -11,7 +11,7 @@ use super::need::{Need, What};
 use super::state::Place;
 use crate::catalog::Catalog;
 use crate::lint::TargetCase;
-use crate::model::{Capability, Change, DriverVersion, Verdict};
+use crate::model::{Capability, Change, DriverVersion};
 use crate::report::{Cost, Disposition, Step, StepKind};
 
 /// One thing that could be done.
@@ -23,6 +23,8 @@ pub struct Choice {
     pub driver: Option<DriverVersion>,
     /// More must be done than the step says: what comes of it is not told.
     pub open: bool,
+    /// It takes an older release.
+    pub older: bool,
 }
 
 /// What choices are made with.
@@ -55,10 +57,6 @@ pub fn choices(need: &Need<'_, '_>, cx: &Cx<'_, '_>) -> (Vec<Choice>, Vec<String
         }
         What::Problem(problem) => problem::choices(need, problem, cx, &mut found),
     }
-    let worst = need.case.verdict;
-    if worst < Verdict::Slow {
-        found.push(host::give_up(need));
-    }
     // Of one price that first which rests on what was seen.
     found.sort_by_key(|c| (c.step.cost, c.step.review.is_some()));
     (found, why)
@@ -73,7 +71,7 @@ impl Choice {
             change,
             ..Step::advice(kind, need.label.clone(), summary)
         };
-        Self { step, at: need.place().cloned(), driver: None, open: false }
+        Self { step, at: need.place().cloned(), driver: None, open: false, older: false }
     }
 
     /// A person should look, for this reason.

@@ -160,8 +160,11 @@ pub fn torch(
                 continue;
             }
             taken.push(minor(torch));
-            for wheel in fits {
-                found.push(of_torch(need, cx, wheel, Cost::OtherVersion, version));
+            // Where a wheel serves the whole fleet, those that do not are not told.
+            let all = fits.iter().any(whole);
+            for wheel in fits.into_iter().filter(|w| !all || whole(w)) {
+                let choice = of_torch(need, cx, wheel, Cost::OtherVersion, version);
+                found.push(Choice { older: !later, ..choice });
             }
         }
     }
