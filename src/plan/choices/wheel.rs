@@ -190,13 +190,8 @@ fn of_torch(need: &Need<'_, '_>, cx: &Cx<'_, '_>, wheel: TorchWheel, cost: Cost,
         true => format!("the {} build of the same release", wheel.index),
         false => format!("torch {} from {}", wheel.torch, wheel.index),
     };
-    let summary = format!(
-        "take {name} (torch {} {}: CUDA {}, machine code for {})",
-        wheel.torch,
-        wheel.index,
-        wheel.cuda,
-        list(&wheel.archs.sass)
-    );
+    let summary = format!("take {name} (torch {} {}: CUDA {})", wheel.torch, wheel.index, wheel.cuda);
+    let holds = format!("torch {} {} holds machine code for {}", wheel.torch, wheel.index, list(&wheel.archs.sass));
     let url = format!("{TORCH_INDEX}{}", wheel.index);
     // They pin torch, and are published with it.
     let beside: Vec<&str> = ["torchvision", "torchaudio"]
@@ -215,7 +210,7 @@ fn of_torch(need: &Need<'_, '_>, cx: &Cx<'_, '_>, wheel: TorchWheel, cost: Cost,
     let mut choice = Choice::new(StepKind::ChangeWheel, cost, need, summary, change);
     choice.at = evidence.component_named("torch").map(|i| crate::plan::state::Place::of(evidence, i));
     choice.step.command = Some(format!("pip install torch=={}{more} --index-url {url}", wheel.torch));
-    let mut choice = choice.because(wheel.because.clone());
+    let mut choice = choice.because(std::iter::once(holds).chain(wheel.because.clone()));
     if !wheel.archs.measured {
         choice = choice.review("its architectures are those that the release's build script asks for: the wheel was not opened (--check-wheels looks)");
     }
