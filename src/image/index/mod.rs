@@ -13,12 +13,13 @@ use std::fmt;
 use std::path::Path;
 
 pub use self::choose::Chosen;
-pub use self::remote::{Opened, Ranged, Remote, Whole};
+pub use self::page::Link;
+pub use self::remote::{Hashed, Opened, Ranged, Remote, Whole};
 pub use self::settings::Settings;
 pub use self::tags::Python;
+pub use self::wheel_name::WheelName;
 
 use self::address::Address;
-use self::page::Link;
 use super::ImageError;
 use super::http::{Get, Hints, Wire};
 use super::sources::{OpenOptions, shown};

@@ -1,6 +1,7 @@
 //! The page of a package: its files, as HTML (PEP 503) or as JSON (PEP 691).
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use ureq::http::Uri;
 
 use super::super::http::is_safe_step;
@@ -92,7 +93,7 @@ struct Hashes {
 #[serde(untagged)]
 enum Flag {
     Is(bool),
-    Reason(String),
+    Reason(IgnoredAny),
 }
 
 impl Default for Flag {

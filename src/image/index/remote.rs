@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::sleep;
 
+use sha2::{Digest as _, Sha256};
 use ureq::BodyReader;
 use ureq::http::{Uri, header};
 
@@ -13,6 +14,7 @@ use super::super::ImageError;
 use super::super::http::{Answer, Failure, Get, Wire, back_off};
 use super::page::Link;
 use super::{refused, shown};
+use crate::model::Digest;
 use crate::stream::Source;
 
 /// How often in a row a part may break off without [`PROGRESS`] bytes in between.
@@ -114,7 +116,7 @@ impl Remote {
     /// The bytes from `from` up to `to`, asked for when they are first read.
     pub fn range(&self, from: u64, to: u64) -> Ranged {
         let to = to.min(self.inner.size);
-        Ranged { inner: self.inner.clone(), at: from.min(to), to, cuts: 0, cut_at: 0, body: None }
+        Ranged { inner: self.inner.clone(), at: from.min(to), to, cuts: 0, cut_at: from.min(to), body: None }
     }
 
     /// A small part, whole.
@@ -219,11 +221,13 @@ impl Read for Ranged {
         loop {
             let inner = &self.inner;
             let problem = match &mut self.body {
-                Some((_, 0)) => {
+                Some((_, 0)) if self.at - self.cut_at >= PROGRESS => {
                     // Less than was asked for, as servers may: the rest is asked for anew.
                     self.body = None;
+                    self.cut_at = self.at;
                     continue;
                 }
+                Some((_, 0)) => inner.wrong("the server sends it in pieces that are too small"),
                 Some((body, left)) => {
                     let want = buf.len().min(usize::try_from(*left).unwrap_or(usize::MAX));
                     match body.read(&mut buf[..want]) {
@@ -294,3 +298,30 @@ impl Read for Whole {
 }
 
 impl Source for Whole {}
+
+/// Bytes that are hashed as they go by.
+pub struct Hashed<R> {
+    inner: R,
+    hash: Sha256,
+}
+
+impl<R: Read> Hashed<R> {
+    pub fn new(inner: R) -> Self {
+        Self { inner, hash: Sha256::new() }
+    }
+
+    /// Of what was read.
+    pub fn finish(self) -> Digest {
+        Digest::from_bytes(self.hash.finalize().into())
+    }
+}
+
+impl<R: Read> Read for Hashed<R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buf)?;
+        self.hash.update(&buf[..n]);
+        Ok(n)
+    }
+}
+
+impl<R: Read> Source for Hashed<R> {}
