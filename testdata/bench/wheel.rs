@@ -1,10 +1,13 @@
 //! What a wheel on pip's index holds, and what it costs to know: `wheel PACKAGE SPECIFIER PYTHON [ARCH [INDEX]]`.
-//! With `-v` the facts of each file follow, as JSON.
+//! With `-v` what
+//! `inspect --format json` says of the file follows.
 
 use std::time::Instant;
 
+use imagelint::catalog::Catalog;
 use imagelint::image::index::{Python, Question};
 use imagelint::image::sources::OpenOptions;
+use imagelint::lint;
 use imagelint::model::Platform;
 use imagelint::scan::wheel::{self, WheelOptions};
 
@@ -33,8 +36,8 @@ fn main() {
             println!("{} of {} bytes, {}", checked.fetched, checked.size, checked.how());
             println!("{:.1} s", started.elapsed().as_secs_f64());
             if !flags.is_empty() {
-                let files: Vec<_> = checked.evidence.files.iter().map(|f| (f.path.to_string(), &f.facts)).collect();
-                println!("{}", serde_json::to_string(&files).expect("facts are plain data"));
+                let report = lint::inspect(std::slice::from_ref(&checked.evidence), Catalog::embedded());
+                println!("{}", serde_json::to_string(&report).expect("a report is plain data"));
             }
         }
     }
