@@ -324,7 +324,7 @@ mod tests {
         let page = format!(
             "<!DOCTYPE html><HTML><!-- <a href=no.whl> --><script>'<a href=\"no2.whl\">'</script>\
              <A class=x HREF='../../p/a-1-py3-none-any.whl#md5=1&amp;sha256={HASH}' data-requires-python=\"&gt;=3.8&#44;&lt;4\"\n\
-             data-yanked>text</a><a data-dist-info-metadata='sha256={HASH}' href=a-1%2Bcu128-py3-none-any.whl/>\
+             data-yanked>text</a><a data-dist-info-metadata='sha256={HASH}' href=a-1%2Bcu128-py3-none-any.whl />\
              <a name=anchor>no link</a><a href = \"/x/a-2.tar.gz\" data-yanked=\"why\" data-core-metadata=true href='b'>y</a>\
              <a href='http://h.example/plain.whl'></a><a href='https://127.0.0.1/x.whl'></a><a href='//x.example/y.whl'"
         );
