@@ -62,6 +62,11 @@ impl Knob {
         self.trust.because(FILE, &self.project)
     }
 
+    /// Whether it was read in the project's own source.
+    pub fn is_sure(&self) -> bool {
+        self.trust.is_sure()
+    }
+
     /// What to build so that `wanted` are served: themselves, or those of the project's own list that serve them;
     /// and those that the project does not build for. `serves` is the law of coverage.
     pub fn builds(

@@ -346,6 +346,28 @@ impl Libraries {
         beside: impl Iterator<Item = &'n str>,
     ) -> String {
         let cuda = self.cuda_of(beside);
+        let (pip, apt) = self.names_for(names, cuda);
+        let list = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
+        format!("pip: {}; apt: {}", list(pip), list(apt))
+    }
+
+    /// The same as names, of PyPI or of NVIDIA's Debian repository; a `*` stands where the release is not known.
+    pub fn package_names<'n>(
+        &self,
+        names: impl Iterator<Item = &'n str>,
+        beside: impl Iterator<Item = &'n str>,
+        pip: bool,
+    ) -> BTreeSet<String> {
+        let cuda = self.cuda_of(beside);
+        let (of_pip, of_apt) = self.names_for(names, cuda);
+        if pip { of_pip } else { of_apt }
+    }
+
+    fn names_for<'n>(
+        &self,
+        names: impl Iterator<Item = &'n str>,
+        cuda: Option<u16>,
+    ) -> (BTreeSet<String>, BTreeSet<String>) {
         let (mut pip, mut apt) = (BTreeSet::new(), BTreeSet::new());
         for name in names {
             if let (Some(library), Some((_, suffix))) = (self.library(name), split_soname(name)) {
@@ -354,8 +376,7 @@ impl Libraries {
                 apt.insert(b);
             }
         }
-        let list = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
-        format!("pip: {}; apt: {}", list(pip), list(apt))
+        (pip, apt)
     }
 
     /// The CUDA major that all of these libraries can belong to, if there is just one.

@@ -38,6 +38,19 @@ pub struct Wants {
     pub sure: bool,
 }
 
+/// Releases of a package on PyPI that are built for one CUDA and cuDNN.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Releases {
+    /// PEP 440: ">=1.19,<1.27".
+    pub versions: String,
+    pub cuda_major: u16,
+    pub cudnn_major: Option<u32>,
+    /// They bring these libraries or ask pip for them.
+    pub brings: bool,
+    pub because: String,
+    pub sure: bool,
+}
+
 /// A version and the row that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
@@ -199,6 +212,28 @@ impl Wheels {
             because: row.trust.because(FILE, &row.package),
             sure: row.trust.is_sure(),
         })
+    }
+
+    /// The releases of a package by the CUDA and cuDNN they are built for, newest first; without those that `version`
+    /// is one of.
+    pub fn other_releases(&self, name: &str, version: &str) -> Vec<Releases> {
+        let name = names::dist(name);
+        let public = public(version);
+        let rows = self.other.cuda.iter().filter(|(row, range)| {
+            row.package == name && row.index.is_none() && range.is_some() && !holds(range.as_ref(), public.as_ref())
+        });
+        rows.filter_map(|(row, _)| {
+            let versions = row.versions.clone()?;
+            Some(Releases {
+                cuda_major: row.cuda.as_deref()?.split('.').next()?.parse().ok()?,
+                cudnn_major: row.cudnn,
+                brings: row.brings,
+                because: row.trust.because(FILE, &format!("{} {versions}", row.package)),
+                sure: row.trust.is_sure(),
+                versions,
+            })
+        })
+        .collect()
     }
 
     /// What a version of a package asks of another: the torch that a torchvision is built for, the ctranslate2 that

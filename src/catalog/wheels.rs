@@ -56,6 +56,17 @@ pub struct Covering {
     pub later: Vec<TorchWheel>,
 }
 
+/// The Pythons that a release of torch has wheels for, `[[python]]`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TorchPython {
+    /// CPython's minor versions, both inclusive: 3.9 to 3.13.
+    pub first: CudaVersion,
+    pub last: CudaVersion,
+    /// The C library that its wheels ask for, where their platform tag says.
+    pub glibc: Option<String>,
+    pub because: String,
+}
+
 /// What another project's wheel holds, `[[package]]`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct PackageRow {
@@ -75,6 +86,12 @@ impl PackageRow {
     pub fn because(&self) -> String {
         self.trust.because(FILE, &format!("{} {}", self.package, self.version))
     }
+
+    /// Machine code and PTX; words that are no architectures are left out.
+    pub fn archs(&self) -> (Vec<SmArch>, Vec<SmArch>) {
+        let list = |text: &str| text.split_whitespace().filter_map(|w| w.parse().ok()).collect();
+        (list(&self.sass), list(&self.ptx.replace("ptx_", "sm_")))
+    }
 }
 
 /// All wheels.
@@ -84,6 +101,7 @@ pub struct Wheels {
     variants: Vec<RawVariant>,
     arch_lists: Vec<ArchList>,
     packages: Vec<PackageRow>,
+    pythons: Vec<RawPython>,
     never_existed: Vec<String>,
     pub(super) hosts: Vec<HostRow>,
     pub(super) other: WheelCuda,
@@ -95,6 +113,18 @@ struct RawDefault {
     variant: String,
     cuda: CudaVersion,
     archs: Vec<SmArch>,
+    #[serde(flatten)]
+    trust: Trust,
+}
+
+#[derive(Debug, Deserialize)]
+struct RawPython {
+    torch: String,
+    machine: String,
+    first: String,
+    last: String,
+    #[serde(default)]
+    glibc: Option<String>,
     #[serde(flatten)]
     trust: Trust,
 }
@@ -205,6 +235,7 @@ impl Wheels {
             variants: tables.rows(FILE, "variant")?,
             arch_lists: lists.into_iter().map(ArchList::read).collect::<Result<_, _>>()?,
             packages: tables.rows(FILE, "package")?,
+            pythons: tables.rows(FILE, "python")?,
             never_existed,
             hosts: torch_index::read(tables)?,
             other: WheelCuda::read(tables)?,
@@ -270,6 +301,42 @@ impl Wheels {
         indexes
     }
 
+    /// Versions of torch that have rows of their own, oldest first.
+    pub fn torch_versions(&self) -> Vec<&str> {
+        let mut known: Vec<&str> = self.variants.iter().map(|v| v.torch.as_str()).collect();
+        known.sort_by_key(|v| names::version(v));
+        known.dedup();
+        known
+    }
+
+    /// All CUDA wheels of a torch version whose content is known, oldest CUDA first.
+    pub fn torch_wheels(&self, torch: &str, architecture: &str) -> Vec<TorchWheel> {
+        let torch = torch.split('+').next().unwrap_or(torch);
+        let wheel = |(index, exists): (&str, String)| {
+            let archs = self.torch_archs(torch, index, architecture)?;
+            let cuda = index_cuda(index)?;
+            let because = vec![exists, archs.because.clone()];
+            Some(TorchWheel { torch: torch.to_owned(), index: index.to_owned(), cuda, because, archs })
+        };
+        self.torch_indexes(torch).into_iter().filter_map(wheel).collect()
+    }
+
+    /// The Pythons that a torch version has wheels for.
+    pub fn torch_python(&self, torch: &str, architecture: &str) -> Option<TorchPython> {
+        let (version, machine) = (minor(torch), machine(architecture));
+        let holds = |r: &&RawPython| {
+            let (first, last) = r.torch.split_once('-').unwrap_or((&r.torch, &r.torch));
+            r.machine == machine && minor(first) <= version && version <= minor(last)
+        };
+        let row = self.pythons.iter().find(holds)?;
+        Some(TorchPython {
+            first: row.first.parse().ok()?,
+            last: row.last.parse().ok()?,
+            glibc: row.glibc.clone(),
+            because: row.trust.because(FILE, &format!("python of torch {}", row.torch)),
+        })
+    }
+
     /// Wheels whose machine code covers all `capabilities`: of the same torch version, else of the nearest later one
     /// that has any. `covers` is the law of coverage, which stands elsewhere.
     pub fn torch_variants_covering(
@@ -279,20 +346,9 @@ impl Wheels {
         architecture: &str,
         covers: &dyn Fn(SmArch, Capability) -> bool,
     ) -> Covering {
+        let all = |w: &TorchWheel| capabilities.iter().all(|cc| w.archs.sass.iter().any(|a| covers(*a, *cc)));
         let of = |torch: &str| -> Vec<TorchWheel> {
-            let wheel = |(index, exists): (&str, String)| {
-                let archs = self.torch_archs(torch, index, architecture)?;
-                let all = capabilities.iter().all(|cc| archs.sass.iter().any(|a| covers(*a, *cc)));
-                let cuda = index_cuda(index)?;
-                all.then(|| TorchWheel {
-                    torch: torch.to_owned(),
-                    index: index.to_owned(),
-                    cuda,
-                    because: vec![exists, archs.because.clone()],
-                    archs,
-                })
-            };
-            self.torch_indexes(torch).into_iter().filter_map(wheel).collect()
+            self.torch_wheels(torch, architecture).into_iter().filter(all).collect()
         };
         let torch = torch.split('+').next().unwrap_or(torch);
         let same = of(torch);
@@ -300,10 +356,8 @@ impl Wheels {
             return Covering { same, later: Vec::new() };
         }
         let version = names::version(torch);
-        let mut known: Vec<&str> = self.variants.iter().map(|v| v.torch.as_str()).collect();
-        known.sort_by_key(|v| names::version(v));
-        known.dedup();
-        let newer = known.into_iter().filter(|v| names::version(v) > version && minor(v) != minor(torch));
+        let newer =
+            self.torch_versions().into_iter().filter(|v| names::version(v) > version && minor(v) != minor(torch));
         let later = newer.map(of).find(|wheels| !wheels.is_empty()).unwrap_or_default();
         Covering { same, later }
     }

@@ -1,12 +1,13 @@
 //! Compilers that run where the image runs: whether they know the target, and whether they are there at all.
 
-use super::Problem;
+use super::{Problem, Remedy};
 use crate::catalog::Catalog;
 use crate::catalog::libraries::BroughtCompiler;
 use crate::model::{
-    Capability, Confidence, Evidence, EvidenceFile, ImagePath, SmArch, Target, Verdict, escape, package_name,
+    Capability, Change, Confidence, Evidence, EvidenceFile, ImagePath, SmArch, Target, Verdict, escape,
+    package_name,
 };
-use crate::report::{Role, StepKind};
+use crate::report::{Cost, Role, StepKind};
 
 /// Compilers that a package brings and that do not know the target.
 pub fn too_old(target: &Target, evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Vec<Problem> {
@@ -51,10 +52,26 @@ pub fn too_old(target: &Target, evidence: &Evidence, roles: &[Role], catalog: &C
             path: Some(file.path.clone()),
             component,
             step: StepKind::Compiler,
+            remedies: vec![newer(&package.name, version, &help)],
             ..Problem::new("compiler-too-old-for-target", verdict, message, help)
         });
     }
     out
+}
+
+/// A newer release of the package that brings the compiler.
+fn newer(package: &str, version: Option<&str>, help: &str) -> Remedy {
+    let change = Change::Wheel {
+        package: package_name(package),
+        version: None,
+        specifier: version.map(|v| format!(">{v}")).unwrap_or_default(),
+        index: None,
+        built: None,
+        cuda: None,
+    };
+    let why = "no row says which CUDA the compiler of a newer release is of, and a framework that pins this one must be \
+               changed with it";
+    Remedy { review: Some(why.to_owned()), ..Remedy::new(StepKind::Compiler, Cost::OtherVersion, help, change) }
 }
 
 /// Packages that compile at run time with a compiler of their own that knows the target: index of the component, and how.

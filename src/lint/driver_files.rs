@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::libraries::{is_stub, versions};
-use super::{Problem, words};
+use super::{Problem, Remedy, words};
 use crate::model::{
-    Component, DriverVersion, Evidence, EvidenceFile, ImagePath, Law, Manager, Need, Outcome, Runtime, Target,
-    Verdict, escape, package_name,
+    Change, Component, DriverVersion, Evidence, EvidenceFile, ImagePath, Law, Manager, Need, Outcome, Runtime,
+    Target, Verdict, escape, package_name,
 };
-use crate::report::StepKind;
+use crate::report::{Cost, StepKind};
 
 /// What an image's driver files make of a target.
 pub fn problems(target: &Target, evidence: &Evidence) -> Vec<Problem> {
@@ -91,8 +91,14 @@ pub fn stubs(evidence: &Evidence) -> Vec<Problem> {
             }
             _ => format!("remove `/{folder}` from the loader's path, or the link `{path}`"),
         };
+        let entry = format!("/{folder}");
+        let drop = (*law == Law::LibraryPath).then(|| {
+            let change = Change::DropEntry { variable: "LD_LIBRARY_PATH".to_owned(), entry };
+            Remedy::new(StepKind::Libraries, Cost::Setting, help.clone(), change)
+        });
         out.push(Problem {
             path: Some(path.clone()),
+            remedies: drop.into_iter().collect(),
             ..Problem::new("stub-driver-on-path", verdict, message, help)
         });
     }
@@ -171,7 +177,18 @@ pub fn baked(evidence: &Evidence, target: Option<&Target>) -> Option<Problem> {
         None => "the driver comes from the host: remove its files from the image".to_owned(),
     };
     let path: Option<ImagePath> = Some(first.path.clone());
-    Some(Problem { path, ..Problem::new("driver-in-image", verdict, message, help) })
+    let remedies = removal(evidence, &files, &help).into_iter().collect();
+    Some(Problem { path, remedies, ..Problem::new("driver-in-image", verdict, message, help) })
+}
+
+/// The packages that brought the files, taken out: of one manager, and none of the files without an owner.
+fn removal(evidence: &Evidence, files: &[&EvidenceFile], help: &str) -> Option<Remedy> {
+    let owners: Vec<&Component> = packaged(evidence, files).collect();
+    let manager = owners.first()?.manager;
+    let all = files.iter().all(|f| f.component.is_some_and(|c| evidence.components[c].manager == manager));
+    let names: BTreeSet<String> = owners.iter().map(|c| c.name.clone()).collect();
+    let change = Change::RemovePackages { manager, names: names.into_iter().collect() };
+    all.then(|| Remedy::new(StepKind::Libraries, Cost::Setting, help, change))
 }
 
 /// The packages that own files.

@@ -1,10 +1,10 @@
 //! The runtime's gate: what an image asks of the host's driver before it is started (`NVIDIA_REQUIRE_*`).
 
-use super::Problem;
+use super::{Problem, Remedy};
 use crate::catalog::Catalog;
 use crate::catalog::require::{self, Answer, Properties};
-use crate::model::{Confidence, CudaVersion, DriverVersion, Evidence, Runtime, Target, Verdict, escape};
-use crate::report::StepKind;
+use crate::model::{Change, Confidence, CudaVersion, DriverVersion, Evidence, Runtime, Target, Verdict, escape};
+use crate::report::{Cost, StepKind};
 
 /// The conditions of an image that a target does not meet. Without a driver there is nothing to hold them against.
 pub fn problems(target: &Target, evidence: &Evidence, catalog: &Catalog) -> Vec<Problem> {
@@ -171,7 +171,14 @@ impl<'a> Gate<'a> {
             newer.unwrap_or_default()
         );
         let step = StepKind::Driver;
-        Problem { because, step, ..Problem::new("requirement-not-met", verdict, message, help) }
+        let branch = asked.and_then(|cuda: CudaVersion| self.catalog.drivers().min_branch_for_cuda(cuda));
+        let newer = branch.map(|b| {
+            let change = Change::Driver { targets: Vec::new(), least: DriverVersion::branch_floor(b.branch) };
+            let summary = format!("use a driver of R{} or newer on {}", b.branch, self.target.label());
+            Remedy { because: vec![b.because()], ..Remedy::new(step, Cost::Hosts, summary, change) }
+        });
+        let remedies = newer.into_iter().collect();
+        Problem { because, step, remedies, ..Problem::new("requirement-not-met", verdict, message, help) }
     }
 }
 

@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::case::ComponentCase;
-use super::problem::Problem;
+use super::problem::{Problem, Remedy};
 use super::words;
 use crate::catalog::compat::Host;
 use crate::catalog::verdict::GENERAL;
 use crate::catalog::{Catalog, require};
 use crate::model::{
-    Container, CudaVersion, Evidence, EvidenceFile, ImagePath, Machine, Module, Platform, Target, Verdict,
+    Change, Container, CudaVersion, DriverVersion, Evidence, EvidenceFile, ImagePath, Machine, Module, Platform,
+    Target, Verdict,
 };
-use crate::report::{Role, StepKind};
+use crate::report::{Cost, Role, StepKind};
 
 /// An image, or a program in it, for another processor than the hosts'.
 pub fn wrong_platform(target: &Target, evidence: &Evidence, components: &[ComponentCase<'_>]) -> Option<Problem> {
@@ -82,8 +83,13 @@ pub fn driver_window(target: &Target, catalog: &Catalog) -> Option<Problem> {
     };
     let verdict = if window.verified { Verdict::Fail } else { Verdict::Warn };
     let because = vec![window.because.clone()];
+    let newer = early.map(|first| {
+        let change = Change::Driver { targets: Vec::new(), least: DriverVersion::branch_floor(first) };
+        Remedy::new(StepKind::Driver, Cost::Hosts, help.clone(), change)
+    });
     Some(Problem {
         because,
+        remedies: newer.into_iter().collect(),
         step: StepKind::Driver,
         ..Problem::new("driver-does-not-know-gpu", verdict, what, help)
     })
@@ -116,7 +122,11 @@ pub fn cuda_major(
     let help = format!("use a driver of {} or newer, or a build for an older CUDA major", floor.driver);
     let because = vec![floor.because.clone()];
     let draft = Problem::new("driver-too-old-for-cuda", Verdict::Fail, message, help);
-    Some(Problem { because, path: needed.path, step: StepKind::Driver, ..draft })
+    let summary = format!("use a driver of {} or newer on {}", floor.driver, target.label());
+    let change = Change::Driver { targets: Vec::new(), least: floor.driver.clone() };
+    let remedies = vec![Remedy::new(StepKind::Driver, Cost::Hosts, summary, change)];
+    let wants_driver = Some((needed.cuda, floor.driver.clone()));
+    Some(Problem { because, path: needed.path, step: StepKind::Driver, remedies, wants_driver, ..draft })
 }
 
 /// Libraries whose SONAME ends in the CUDA major they belong to.

@@ -12,7 +12,7 @@ mod gate;
 mod golden;
 mod host;
 #[cfg(test)]
-mod lab;
+pub mod lab;
 mod libraries;
 mod problem;
 mod report;
@@ -22,13 +22,13 @@ mod waive;
 mod words;
 
 pub use case::{ComponentCase, ComponentCause, FileCase, TargetCase};
-pub use problem::Problem;
+pub use problem::{Problem, Remedy};
 pub use rules::{RULES, Rule};
 pub use words::component as component_label;
 
 use crate::catalog::Catalog;
 use crate::config::{Date, Fleet, Waiver};
-use crate::model::{Evidence, Finding, GapEffect, Severity, Verdict};
+use crate::model::{Evidence, Finding, GapEffect, Severity, Target, Verdict};
 
 use crate::report::{ComponentReport, Report, Role, TargetReport};
 
@@ -58,28 +58,69 @@ pub enum FailOn {
 
 /// Judges the evidence of an image (one per platform) against a fleet.
 pub fn judge(evidence: &[Evidence], fleet: &Fleet, catalog: &Catalog, options: &JudgeOptions) -> Report {
-    let roles: Vec<_> = evidence.iter().map(|e| roles::roles(e, catalog, &fleet.required_components)).collect();
-    let mut common: Vec<_> = evidence.iter().zip(&roles).map(|(e, r)| libraries::problems(e, r, catalog)).collect();
-    if fleet.targets.is_empty() {
-        for (problems, evidence) in common.iter_mut().zip(evidence) {
-            problems.extend(driver_files::without_target(evidence));
-        }
+    let (targets, required) = (&fleet.targets[..], &fleet.required_components[..]);
+    let subject = Subject { evidence, targets, required, catalog, allow_gaps: options.allow_gaps };
+    subject.judged(|images, cases| {
+        let plan = crate::plan::plan(&subject, cases);
+        report_of(images, cases, plan, fleet, catalog, options)
+    })
+}
+
+/// What is judged, against what.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// One per platform.
+    pub evidence: &'a [Evidence],
+    pub targets: &'a [Target],
+    /// Components that count as core.
+    pub required: &'a [String],
+    pub catalog: &'a Catalog,
+    pub allow_gaps: bool,
+}
+
+impl Subject<'_> {
+    /// Judges each target, and hands what was judged on.
+    pub fn cases<R>(&self, then: impl FnOnce(&[TargetCase<'_>]) -> R) -> R {
+        self.judged(|_, cases| then(cases))
     }
-    let images: Vec<_> = evidence.iter().zip(&roles).zip(&common).map(|((e, r), p)| (e, &r[..], &p[..])).collect();
-    let mut cases: Vec<TargetCase<'_>> =
-        fleet.targets.iter().filter_map(|t| case::judge(t, &images, catalog, options.allow_gaps)).collect();
-    forward::tell_who_needs_it(&mut cases, catalog);
-    let plan = crate::plan::plan(&cases, catalog);
-    let mut findings = findings::all(&cases, &images, fleet, &plan, options.allow_gaps);
+
+    fn judged<R>(&self, then: impl FnOnce(&[Judged<'_>], &[TargetCase<'_>]) -> R) -> R {
+        let Self { evidence, catalog, .. } = *self;
+        let roles: Vec<_> = evidence.iter().map(|e| roles::roles(e, catalog, self.required)).collect();
+        let mut common: Vec<_> =
+            evidence.iter().zip(&roles).map(|(e, r)| libraries::problems(e, r, catalog)).collect();
+        if self.targets.is_empty() {
+            for (problems, evidence) in common.iter_mut().zip(evidence) {
+                problems.extend(driver_files::without_target(evidence));
+            }
+        }
+        let images: Vec<_> =
+            evidence.iter().zip(&roles).zip(&common).map(|((e, r), p)| (e, &r[..], &p[..])).collect();
+        let one = |t| case::judge(t, &images, catalog, self.allow_gaps);
+        let mut cases: Vec<TargetCase<'_>> = self.targets.iter().filter_map(one).collect();
+        forward::tell_who_needs_it(&mut cases, catalog);
+        then(&images, &cases)
+    }
+}
+
+fn report_of(
+    images: &[Judged<'_>],
+    cases: &[TargetCase<'_>],
+    plan: crate::report::Plan,
+    fleet: &Fleet,
+    catalog: &Catalog,
+    options: &JudgeOptions,
+) -> Report {
+    let mut findings = findings::all(cases, images, fleet, &plan, options.allow_gaps);
     if options.config {
         let levels = dockerfile::levels(fleet);
         let of_config = |e| dockerfile::config::findings(e, &fleet.targets, catalog, &levels);
-        findings.extend(evidence.iter().flat_map(of_config));
+        findings.extend(images.iter().map(|i| i.0).flat_map(of_config));
     }
     // Rules of Dockerfiles have no say here.
     let of_images = |w: &Waiver| rules::find(&w.rule).is_none_or(|r| r.needs.is_none());
     let (findings, waived) = waive::apply(findings, fleet, options.today, "", &of_images);
-    let mut report = report::build(&images, &cases, findings, plan, catalog, options.allow_gaps);
+    let mut report = report::build(images, cases, findings, plan, catalog, options.allow_gaps);
     report.waived = waived;
     report.rules = rules::texts(report.findings.iter().chain(&report.waived));
     report

@@ -1,7 +1,7 @@
 //! What can be wrong besides device code: the host, the libraries, the compilers, what is installed.
 
-use crate::model::{Confidence, ImagePath, Target, Verdict};
-use crate::report::StepKind;
+use crate::model::{Change, Confidence, CudaVersion, DriverVersion, ImagePath, Target, Verdict};
+use crate::report::{Cost, StepKind};
 
 /// Something wrong with an image, or with an image on a target, that no component's code decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +18,29 @@ pub struct Problem {
     pub path: Option<ImagePath>,
     /// Index into the evidence's components, where it is about one.
     pub component: Option<usize>,
+    /// What would mend it, as data that the planner can try.
+    pub remedies: Vec<Remedy>,
+    /// It is about the driver: the CUDA that is wanted, and the lowest driver that carries it.
+    pub wants_driver: Option<(CudaVersion, DriverVersion)>,
+}
+
+/// Something that would mend a problem.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remedy {
+    pub kind: StepKind,
+    pub cost: Cost,
+    pub summary: String,
+    pub change: Change,
+    pub command: Option<String>,
+    pub because: Vec<String>,
+    /// Why a person should look.
+    pub review: Option<String>,
+}
+
+impl Remedy {
+    pub fn new(kind: StepKind, cost: Cost, summary: impl Into<String>, change: Change) -> Self {
+        Self { kind, cost, summary: summary.into(), change, command: None, because: Vec::new(), review: None }
+    }
 }
 
 impl Problem {
@@ -42,6 +65,8 @@ impl Problem {
             because: Vec::new(),
             path: None,
             component: None,
+            remedies: Vec::new(),
+            wants_driver: None,
         }
     }
 }

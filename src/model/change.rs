@@ -84,10 +84,11 @@ pub enum Change {
         manager: Manager,
         names: Vec<String>,
     },
-    /// Packages that are missing, by the manager's own names.
+    /// Packages that are missing, by the manager's own names, and the libraries that they bring.
     AddPackages {
         manager: Manager,
         names: Vec<String>,
+        libraries: Vec<String>,
     },
     /// Another driver on the hosts of these targets.
     Driver {

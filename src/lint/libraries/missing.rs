@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::reach::{Reach, loads_at_all, unreached};
 use crate::catalog::Catalog;
 use crate::catalog::libraries::split_soname;
-use crate::lint::Problem;
-use crate::model::{Confidence, Evidence, EvidenceFile, ImagePath, Libc, Outcome, Verdict, escape};
-use crate::report::Role;
+use crate::lint::{Problem, Remedy};
+use crate::model::{
+    Change, Confidence, Evidence, EvidenceFile, ImagePath, Libc, Manager, Outcome, Verdict, escape,
+};
+use crate::report::{Cost, Role, StepKind};
 
 /// What one component misses.
 #[derive(Default)]
@@ -219,14 +221,38 @@ fn told(
     if key.verdict == Verdict::Cpu {
         because.extend(fall_back.map(|row| row.because()));
     }
+    let gpu = matches!(key.kind, Kind::Gpu | Kind::OtherMajor | Kind::Opened);
+    let remedies = gpu.then(|| add(evidence, &names, key.kind, &packages, catalog)).into_iter().collect();
     let certain = matches!(key.verdict, Verdict::Fail | Verdict::Cpu);
     Some(Problem {
         because,
         path: Some(path.clone()),
         component: key.component,
+        remedies,
         confidence: if certain { Confidence::High } else { Confidence::Medium },
         ..Problem::new(rule, key.verdict, message, help)
     })
+}
+
+/// The packages that bring the libraries, with the manager that the image has: pip where a Python is, else apt.
+fn add(evidence: &Evidence, names: &[&String], kind: Kind, told: &str, catalog: &Catalog) -> Remedy {
+    let has = |manager: Manager| evidence.packages.iter().any(|p| p.manager == manager);
+    let manager = if has(Manager::Pip) { Manager::Pip } else { Manager::Dpkg };
+    let all = || names.iter().map(|n| n.as_str());
+    let packages = catalog.libraries().package_names(all(), all(), manager == Manager::Pip);
+    // A name with a star in it is none that a package manager takes.
+    let change = Change::AddPackages {
+        manager,
+        names: packages.iter().cloned().collect(),
+        libraries: names.iter().map(|n| (*n).clone()).collect(),
+    };
+    // A second major beside the first costs more than a build for the first.
+    let cost = if kind == Kind::OtherMajor { Cost::OtherVersion } else { Cost::Setting };
+    let mut remedy = Remedy::new(StepKind::Libraries, cost, format!("add what is missing ({told})"), change);
+    if packages.iter().any(|p| p.contains('*')) {
+        remedy.review = Some("which release of the packages goes with the file is not known here".to_owned());
+    }
+    remedy
 }
 
 fn refusal(evidence: &Evidence, name: &str) -> String {

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::reach::{Reach, loads_at_all, unreached};
 use super::versions;
 use crate::catalog::Catalog;
-use crate::lint::Problem;
+use crate::lint::{Problem, Remedy};
 use crate::model::{
-    Confidence, Evidence, EvidenceFile, ImagePath, Law, Libc, Outcome, Unmet, UnmetKind, Verdict, escape,
+    Change, Confidence, Evidence, EvidenceFile, ImagePath, Law, Libc, Outcome, Unmet, UnmetKind, Verdict, escape,
 };
-use crate::report::Role;
+use crate::report::{Cost, Role, StepKind};
 
 /// What is told apart.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -79,6 +79,7 @@ fn told(evidence: &Evidence, key: &Key<'_>, asked: &[Asked<'_>], catalog: &Catal
     };
     let law = law_of(evidence, first, provider);
     let by = law.map(|l| format!(", taken by {l}")).unwrap_or_default();
+    let mut remedies = Vec::new();
     let is_libc = key.kind == UnmetKind::Version && name.starts_with("GLIBC_");
     let (rule, message, help) = if is_libc {
         let newest = unmet.names.iter().max_by_key(|n| versions::numbers(n.trim_start_matches("GLIBC_")));
@@ -104,11 +105,14 @@ fn told(evidence: &Evidence, key: &Key<'_>, asked: &[Asked<'_>], catalog: &Catal
             UnmetKind::Symbol => "undefined-symbol",
         };
         let message = format!("{who} {library} for {name}{more}; `{provider}`{has}{by}, does not have it: {error}");
-        (rule, message, help(evidence, unmet, law, provider, catalog))
+        let (help, drop) = help(evidence, unmet, law, provider, catalog);
+        remedies.extend(drop);
+        (rule, message, help)
     };
     Problem {
         path: Some(path.clone()),
         component: key.component,
+        remedies,
         confidence: if key.verdict == Verdict::Fail { Confidence::High } else { Confidence::Medium },
         ..Problem::new(rule, key.verdict, message, help)
     }
@@ -124,7 +128,13 @@ fn law_of<'a>(evidence: &'a Evidence, file: usize, provider: &ImagePath) -> Opti
 }
 
 /// Another library of the image that has what is asked for, and what keeps the loader from it.
-fn help(evidence: &Evidence, unmet: &Unmet, law: Option<&Law>, provider: &ImagePath, catalog: &Catalog) -> String {
+fn help(
+    evidence: &Evidence,
+    unmet: &Unmet,
+    law: Option<&Law>,
+    provider: &ImagePath,
+    catalog: &Catalog,
+) -> (String, Option<Remedy>) {
     let has_all = |f: &&EvidenceFile| {
         let Some(elf) = f.facts.elf.as_ref().filter(|e| e.soname.as_deref() == Some(&unmet.library)) else {
             return false;
@@ -139,9 +149,16 @@ fn help(evidence: &Evidence, unmet: &Unmet, law: Option<&Law>, provider: &ImageP
     };
     let better = evidence.files.iter().filter(|f| !f.in_archive && f.path != *provider).find(has_all);
     let folder = provider.parent();
-    match (better, law) {
+    let words = match (better, law) {
         (Some(better), Some(Law::LibraryPath)) => {
-            format!("drop `/{folder}` from LD_LIBRARY_PATH: then `{}`, which has it, can be found", better.path)
+            let help = format!(
+                "drop `/{folder}` from LD_LIBRARY_PATH: then `{}`, which has it, can be found",
+                better.path
+            );
+            let change = Change::DropEntry { variable: "LD_LIBRARY_PATH".to_owned(), entry: format!("/{folder}") };
+            let review = "what else is taken from that directory was not looked at again".to_owned();
+            let drop = Remedy::new(StepKind::Libraries, Cost::Setting, help.clone(), change);
+            return (help, Some(Remedy { review: Some(review), ..drop }));
         }
         (Some(better), _) => format!("let the loader find `{}`, which has it, before `/{folder}`", better.path),
         (None, _) => {
@@ -155,5 +172,6 @@ fn help(evidence: &Evidence, unmet: &Unmet, law: Option<&Law>, provider: &ImageP
                 None => "update the library to the release that the file was built with".to_owned(),
             }
         }
-    }
+    };
+    (words, None)
 }

@@ -1,0 +1,276 @@
+//! The evidence and the fleet as they would be after some steps.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::recode;
+use crate::catalog::Catalog;
+use crate::lint::{Subject, TargetCase};
+use crate::model::{
+    Built, Change, ClaimKind, CudaVersion, DriverRange, DriverVersion, Evidence, ImagePath, Manager, Outcome,
+    Target, Verdict, package_name,
+};
+
+/// Which component of an image is meant: its normalised name and where it is installed.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    pub name: String,
+    pub root: ImagePath,
+}
+
+impl Place {
+    pub fn of(evidence: &Evidence, component: usize) -> Self {
+        let component = &evidence.components[component];
+        Self { name: package_name(&component.name), root: component.root.clone() }
+    }
+
+    fn index(&self, evidence: &Evidence) -> Option<usize> {
+        evidence.components.iter().position(|c| c.root == self.root && package_name(&c.name) == self.name)
+    }
+}
+
+/// A copy that steps are applied to.
+#[derive(Clone)]
+pub struct State {
+    pub evidence: Vec<Evidence>,
+    pub targets: Vec<Target>,
+}
+
+/// What is judged of a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Word {
+    pub verdict: Verdict,
+    pub required: bool,
+    /// The words of components, by their code alone.
+    pub code: BTreeMap<Place, Verdict>,
+    /// Everything else, by its rule and the component it is about.
+    pub problems: BTreeMap<(&'static str, Option<Place>), Verdict>,
+}
+
+/// All targets, by name.
+pub type Outlook = BTreeMap<String, Word>;
+
+impl State {
+    pub fn of(subject: &Subject<'_>) -> Self {
+        Self { evidence: subject.evidence.to_vec(), targets: subject.targets.to_vec() }
+    }
+
+    /// This state, judged.
+    pub fn subject<'a>(&'a self, like: &Subject<'a>) -> Subject<'a> {
+        Subject { evidence: &self.evidence, targets: &self.targets, ..*like }
+    }
+
+    /// With a step done; `None`: what comes of it cannot be told. `at`: the component that it is about; `driver`: what
+    /// its targets' programs see as their driver afterwards.
+    pub fn after(
+        &self,
+        change: &Change,
+        at: Option<&Place>,
+        driver: Option<(&[String], &DriverVersion)>,
+        catalog: &Catalog,
+    ) -> Option<Self> {
+        let mut next = self.clone();
+        match change {
+            // Of a wheel that no row describes nothing can be told.
+            Change::Wheel { built: None, cuda: None, .. } => return None,
+            Change::Wheel { package, version, built, cuda, .. } => {
+                let place = at?;
+                for evidence in &mut next.evidence {
+                    wheel(evidence, place, package, version.as_deref(), *cuda, catalog);
+                    if let (Some(built), Some(index)) = (built, place.index(evidence)) {
+                        recode::component(evidence, index, built, catalog);
+                    }
+                }
+            }
+            Change::Source { built, .. } => {
+                let place = at?;
+                for evidence in &mut next.evidence {
+                    framework_of(evidence, place, built, catalog);
+                    if let Some(index) = place.index(evidence) {
+                        recode::component(evidence, index, built, catalog);
+                    }
+                }
+            }
+            Change::Driver { targets, least } => next.set_driver(targets, least),
+            Change::DropTargets { targets } => next.targets.retain(|t| !targets.contains(&t.name)),
+            Change::SetVariable { name, value } => {
+                for evidence in &mut next.evidence {
+                    let env = &mut evidence.image.config.env;
+                    env.retain(|(n, _)| n != name);
+                    env.push((name.clone(), value.clone()));
+                }
+            }
+            Change::UnsetVariable { name } => {
+                for evidence in &mut next.evidence {
+                    evidence.image.config.env.retain(|(n, _)| n != name);
+                }
+            }
+            Change::RemovePackages { names, .. } => {
+                for evidence in &mut next.evidence {
+                    remove(evidence, names);
+                }
+            }
+            Change::AddPackages { libraries, .. } => {
+                for evidence in &mut next.evidence {
+                    bring(evidence, libraries);
+                }
+                if libraries.is_empty() && driver.is_none() {
+                    return None;
+                }
+            }
+            Change::DropEntry { variable, entry } => {
+                for evidence in &mut next.evidence {
+                    drop_entry(evidence, variable, entry);
+                }
+            }
+            // What another base brings is known once it is built.
+            Change::Base { .. } | Change::Advice => return None,
+        }
+        if let Some((targets, least)) = driver {
+            next.set_driver(targets, least);
+        }
+        Some(next)
+    }
+
+    fn set_driver(&mut self, targets: &[String], least: &DriverVersion) {
+        for target in self.targets.iter_mut().filter(|t| targets.contains(&t.name)) {
+            if target.driver.as_ref().is_none_or(|d| d.lowest < *least) {
+                target.driver = Some(DriverRange { lowest: least.clone(), below: None, text: least.to_string() });
+            }
+        }
+    }
+}
+
+/// The component comes from another wheel: its version, what it says of CUDA, and the libraries that it pins, which
+/// come with it.
+fn wheel(
+    evidence: &mut Evidence,
+    place: &Place,
+    package: &str,
+    version: Option<&str>,
+    cuda: Option<CudaVersion>,
+    catalog: &Catalog,
+) {
+    let Some(index) = place.index(evidence) else { return };
+    if let Some(version) = version {
+        evidence.components[index].version = Some(version.to_owned());
+        for own in evidence.packages.iter_mut().filter(|p| package_name(&p.name) == package) {
+            own.version = Some(version.to_owned());
+        }
+    }
+    for claim in evidence.claims.iter_mut().filter(|c| package_name(&c.component) == package) {
+        if let (ClaimKind::Cuda, Some(cuda)) = (claim.kind, cuda) {
+            claim.value = cuda.to_string();
+        }
+    }
+    evidence.claims.retain(|c| c.kind != ClaimKind::CpuOnly || package_name(&c.component) != package);
+    // Its libraries are asked for by a build that is not here: what it finds is the package's own business.
+    let own: Vec<usize> =
+        (0..evidence.files.len()).filter(|&f| evidence.files[f].component == Some(index)).collect();
+    for &file in &own {
+        if let Some(elf) = &mut Arc::make_mut(&mut evidence.files[file].facts).elf {
+            elf.needed.clear();
+        }
+    }
+    evidence.loads.retain(|l| own.binary_search(&l.file).is_err());
+    if catalog.components().framework_of_package(Manager::Pip, package).is_some() {
+        without_pinned(evidence, place, catalog);
+    }
+}
+
+/// NVIDIA's packages beside a framework come anew with it.
+fn without_pinned(evidence: &mut Evidence, place: &Place, catalog: &Catalog) {
+    let follows = |c: &crate::model::Component| {
+        c.manager == Manager::Pip
+            && c.root == place.root
+            && catalog.components().vendor_of_package(c.manager, &c.name).is_some()
+    };
+    let pinned: Vec<usize> = (0..evidence.components.len()).filter(|&i| follows(&evidence.components[i])).collect();
+    recode::without_files(evidence, |f| f.component.is_some_and(|c| pinned.contains(&c)));
+}
+
+/// A framework that is built with another toolkit takes the libraries of that.
+fn framework_of(evidence: &mut Evidence, place: &Place, built: &Built, catalog: &Catalog) {
+    let Some(toolkit) = built.toolkit else { return };
+    let framework = catalog.components().framework_of_package(Manager::Pip, &place.name).is_some();
+    let other = evidence.cuda_of(&place.name).is_some_and(|own| own != toolkit);
+    if !framework || !other || place.index(evidence).is_none() {
+        return;
+    }
+    for claim in evidence.claims.iter_mut().filter(|c| package_name(&c.component) == place.name) {
+        if claim.kind == ClaimKind::Cuda {
+            claim.value = toolkit.to_string();
+        }
+    }
+    without_pinned(evidence, place, catalog);
+}
+
+/// Packages and their files are gone.
+fn remove(evidence: &mut Evidence, names: &[String]) {
+    let gone: Vec<usize> = (0..evidence.components.len())
+        .filter(|&i| names.iter().any(|n| package_name(n) == package_name(&evidence.components[i].name)))
+        .collect();
+    let paths: Vec<ImagePath> = evidence
+        .files
+        .iter()
+        .filter(|f| f.component.is_some_and(|c| gone.contains(&c)))
+        .map(|f| f.path.clone())
+        .collect();
+    recode::without_files(evidence, |f| f.component.is_some_and(|c| gone.contains(&c)));
+    evidence.packages.retain(|p| !names.contains(&p.name));
+    let from_host = |outcome: &mut Outcome| {
+        if outcome.path().is_some_and(|p| paths.contains(p)) {
+            *outcome = Outcome::Driver;
+        }
+    };
+    evidence.driver.iter_mut().for_each(|n| from_host(&mut n.outcome));
+}
+
+/// Libraries that were missing are there.
+fn bring(evidence: &mut Evidence, libraries: &[String]) {
+    let there =
+        |n: &crate::model::Need| matches!(n.outcome, Outcome::Missing { .. }) && libraries.contains(&n.name);
+    for loads in &mut evidence.loads {
+        loads.needs.retain(|n| !there(n));
+        loads.opens.retain(|n| !there(n));
+    }
+}
+
+/// A directory is searched no more: what was wrong with the libraries taken from it is not wrong with them.
+fn drop_entry(evidence: &mut Evidence, variable: &str, entry: &str) {
+    let dir = ImagePath::new(entry);
+    for (_, value) in evidence.image.config.env.iter_mut().filter(|(n, _)| n == variable) {
+        let stays: Vec<&str> =
+            value.split([':', ';']).filter(|e| e.is_empty() || ImagePath::new(e) != dir).collect();
+        *value = stays.join(":");
+    }
+    let from_there = |path: &ImagePath| path.parent() == dir;
+    for loads in &mut evidence.loads {
+        loads.unmet.retain(|u| !from_there(&u.provider));
+        for need in loads.needs.iter_mut().chain(&mut loads.opens) {
+            if let Outcome::Missing { refused, .. } = &mut need.outcome
+                && refused.as_ref().is_some_and(|(path, _)| from_there(path))
+            {
+                *refused = None;
+            }
+        }
+    }
+    let stub = |outcome: &Outcome| matches!(outcome, Outcome::Found { path, .. } if from_there(path));
+    evidence.driver.iter_mut().filter(|n| stub(&n.outcome)).for_each(|n| n.outcome = Outcome::Driver);
+}
+
+/// What each target is now.
+pub fn outlook(cases: &[TargetCase<'_>]) -> Outlook {
+    let word = |case: &TargetCase<'_>| {
+        let code = case.components.iter().filter(|c| c.has_code());
+        let code = code.map(|c| (Place::of(case.evidence, c.index), c.verdict)).collect();
+        let mut problems = BTreeMap::new();
+        for problem in &case.problems {
+            let key = (problem.rule, problem.component.map(|c| Place::of(case.evidence, c)));
+            let worst = problems.entry(key).or_insert(problem.verdict);
+            *worst = problem.verdict.min(*worst);
+        }
+        Word { verdict: case.verdict, required: case.target.required, code, problems }
+    };
+    cases.iter().map(|c| (c.target.name.clone(), word(c))).collect()
+}
