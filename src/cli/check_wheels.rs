@@ -6,9 +6,9 @@ use super::args::WheelArgs;
 use super::error::CliError;
 use super::output::Screen;
 use crate::catalog::Catalog;
-use crate::config::{Date, Fleet};
+use crate::config::Fleet;
 use crate::image::sources::OpenOptions;
-use crate::lint::{self, JudgeOptions};
+use crate::lint;
 use crate::model::{Change, Evidence, Form, SmArch, Verdict};
 use crate::report::{Disposition, Plan, Report, Step};
 use crate::scan::wheel::{self, Checked, NotChecked, WheelOptions};
@@ -135,13 +135,18 @@ impl Checks<'_> {
     fn judge(&self, checked: &Checked, place: usize) -> Vec<(String, Verdict)> {
         let mut evidence = checked.evidence.clone();
         evidence.image.platform = self.evidence[place].image.platform.clone();
-        let options = JudgeOptions { allow_gaps: true, today: Date::today(), config: false };
-        let judged = lint::judge(&[evidence], self.fleet, Catalog::embedded(), &options);
-        let worst = |t: &crate::report::TargetReport| {
-            let own = t.components.iter().filter(|c| c.modules.total > 0).map(|c| c.verdict).min();
-            Some((t.name.clone(), own?))
+        let subject = lint::Subject {
+            evidence: &[evidence],
+            targets: &self.fleet.targets,
+            required: &self.fleet.required_components,
+            catalog: Catalog::embedded(),
+            allow_gaps: true,
         };
-        judged.targets.iter().flatten().filter_map(worst).collect()
+        let worst = |t: &lint::TargetCase<'_>| {
+            let own = t.components.iter().filter(|c| !c.files.is_empty()).map(|c| c.verdict).min();
+            Some((t.target.name.clone(), own?))
+        };
+        subject.cases(|cases| cases.iter().filter_map(worst).collect())
     }
 }
 
@@ -152,6 +157,19 @@ fn without_claims(change: &Change) -> Change {
             Change::Wheel { package, version, specifier, index, built: None, cuda: None }
         }
         other => other,
+    }
+}
+
+/// How planners say that a step rests on what nobody looked into.
+const UNSEEN: &str = "(--check-wheels looks)";
+
+/// Takes back what is to be reviewed only because nobody had looked.
+fn seen(step: &mut Step) {
+    let Some(review) = step.review.take() else { return };
+    let rest: Vec<&str> = review.split("; ").filter(|r| !r.ends_with(UNSEEN)).collect();
+    match rest.is_empty() {
+        true => step.disposition = Disposition::Safe,
+        false => step.review = Some(rest.join("; ")),
     }
 }
 
@@ -200,6 +218,7 @@ fn contradiction(step: &Step, answer: &Answer) -> Option<String> {
 /// Puts what was seen into a step that stays.
 fn tell(step: &mut Step, answer: &Answer) {
     let checked = &answer.checked;
+    seen(step);
     step.because.push(format!("checked: {} holds {}; {}", checked.filename, checked.archs().text(), checked.how()));
     if checked.any_python {
         step.because.push("the image's Python is not known: the wheel of the newest was looked into".to_owned());

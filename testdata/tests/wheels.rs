@@ -454,3 +454,58 @@ fn indexes_that_are_none_are_told() {
     assert!(refused("file:///srv/simple").contains("not supported"));
     assert!(refused("http://127.0.0.1:1/simple").contains("does a package index listen there?"));
 }
+
+/// A root file system with a package that has code for sm_90a alone.
+fn rootfs(dir: &std::path::Path) {
+    let site = dir.join("usr/lib/python3.12/site-packages");
+    let put = |name: &str, bytes: &[u8]| {
+        let file = site.join(name);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, bytes).unwrap();
+    };
+    put("demo/_C.so", &library("cu135_so_sm90a_only.so"));
+    put("demo-1.0.dist-info/METADATA", b"Name: demo\nVersion: 1.0\n");
+    put("demo-1.0.dist-info/RECORD", b"demo/_C.so,,\n");
+}
+
+/// The plan for an A100 when the index has this library in a later version.
+fn planned(library_name: &str, filename: &str, by_flag: bool) -> serde_json::Value {
+    let mut zip = Zip::default();
+    zip.add("demo/_C.so", &library(library_name), true);
+    zip.add("demo/data.txt", &noise(1 << 20), false);
+    zip.add("demo-2.0.dist-info/METADATA", b"Name: demo\nVersion: 2.0\n", true);
+    zip.add("demo-2.0.dist-info/RECORD", b"demo/_C.so,,\n", true);
+    let (bytes, link) = (zip.finish(), format!("<a href='/f/{filename}'>x</a>"));
+    let server =
+        Server::start(move |r| if r.path == "/simple/demo/" { page(&link) } else { part(r, &bytes, None) });
+    let dir = tempfile::tempdir().unwrap();
+    rootfs(dir.path());
+    let (image, file) = (format!("dir:{}", dir.path().display()), dir.path().join("report.json"));
+    let mut command = common::program();
+    command.args(["plan", &image, "--target", "a100@580", "--check-wheels", "--fail-on", "never"]);
+    command.arg("-o").arg(format!("json={}", file.display()));
+    let url = server.url("/simple");
+    match by_flag {
+        true => command.args(["--index-url", &url]),
+        false => command.env("PIP_INDEX_URL", &url),
+    };
+    let ran = common::finish(&mut command);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let report: serde_json::Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    report["plan"].clone()
+}
+
+#[test]
+fn a_plan_tells_what_the_wheels_of_its_steps_hold() {
+    let good = "demo-2.0-cp312-cp312-manylinux_2_28_x86_64.whl";
+    for by_flag in [true, false] {
+        let plan = planned("cu135_so_all_major.so", good, by_flag).to_string();
+        assert!(plan.contains(&format!("checked: {good} holds")) && plan.contains("sm_80"), "{plan}");
+        assert!(plan.contains("digest not verified"), "{plan}");
+    }
+    let plan = planned("cu135_so_sm90a_only.so", good, true).to_string();
+    assert!(plan.contains("a100@580 cannot run it"), "{plan}");
+    let plan = planned("cu135_so_all_major.so", "demo-2.0-cp313-cp313-manylinux_2_28_x86_64.whl", true).to_string();
+    assert!(plan.contains("no cp312 wheel of demo>1.0 for x86_64; there are cp313"), "{plan}");
+    common::run(&["plan", "x", "--index-url", "https://h.example"]).refused(&["--check-wheels"]);
+}

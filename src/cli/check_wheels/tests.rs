@@ -91,7 +91,7 @@ fn checked(mut plan: Plan, result: &Result<Checked, NotChecked>) -> (Plan, usize
         ..Evidence::default()
     };
     let fleet = fleet();
-    let options = JudgeOptions { allow_gaps: true, today: Date::today(), config: false };
+    let options = lint::JudgeOptions { allow_gaps: true, today: crate::config::Date::today(), config: false };
     let report = lint::judge(std::slice::from_ref(&image), &fleet, Catalog::embedded(), &options);
     let count = std::cell::Cell::new(0);
     let ask = |_: &Evidence, change: &Change| {
@@ -149,6 +149,23 @@ fn less_than_the_table_says_is_to_be_reviewed() {
     assert!(step.review.as_ref().is_some_and(|r| r.contains("sm_70")), "{step:?}");
     let Change::Wheel { built: Some(built), .. } = &step.change else { panic!("{step:?}") };
     assert_eq!(built.sass, [arch("sm_80"), arch("sm_120")]);
+}
+
+#[test]
+fn what_was_not_known_is_no_reason_once_it_was_looked_at() {
+    for (before, after, disposition) in [
+        ("no row says it (--check-wheels looks)", None, Disposition::Safe),
+        (
+            "no row says it (--check-wheels looks); x is built against it",
+            Some("x is built against it"),
+            Disposition::Review,
+        ),
+    ] {
+        let mut unseen = step(&["sm_80", "sm_120"], "1");
+        (unseen.disposition, unseen.review) = (Disposition::Review, Some(before.into()));
+        let (plan, _) = checked(plan(vec![unseen], Vec::new()), &Ok(wheel(&["sm_80", "sm_120"])));
+        assert_eq!((plan.steps[0].review.as_deref(), plan.steps[0].disposition), (after, disposition));
+    }
 }
 
 #[test]
