@@ -1,6 +1,7 @@
 //! What can be typed.
 
 mod lint;
+mod wheels;
 
 use std::path::PathBuf;
 
@@ -12,6 +13,7 @@ use crate::model::Platform;
 use crate::report::Format;
 
 pub use self::lint::{LintArgs, RuleLevel};
+pub use self::wheels::WheelArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -201,6 +203,8 @@ pub struct VerifyArgs {
 pub struct PlanArgs {
     #[command(flatten)]
     pub image: ImageArgs,
+    #[command(flatten)]
+    pub wheels: WheelArgs,
     /// How to print the plan
     #[arg(long, value_enum, default_value_t = Emit::Text, help_heading = "Report")]
     pub emit: Emit,

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use crate::config::{ConfigError, TargetError};
 use crate::image::ImageError;
+use crate::image::index::IndexError;
 
 /// Every one of these is exit status 2.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     #[error("{0}")]
     Image(#[from] ImageError),
+    #[error("{0}")]
+    Index(#[from] IndexError),
     #[error("{0}")]
     Config(#[from] ConfigError),
     #[error("{0}")]
@@ -64,6 +67,7 @@ impl CliError {
             Self::NotYet(_) => Some("imagelint --help, which lists what is".into()),
             Self::NotEvidence { .. } => Some("imagelint scan IMAGE --save-evidence FILE, which writes one".into()),
             Self::Image(_)
+            | Self::Index(_)
             | Self::Config(_)
             | Self::Target(_)
             | Self::Read { .. }

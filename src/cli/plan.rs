@@ -3,13 +3,21 @@
 use super::args::{Emit, PlanArgs};
 use super::error::CliError;
 use super::output::Screen;
-use super::scan;
+use super::{check_wheels, scan};
+use crate::config::Fleet;
+use crate::model::Evidence;
 use crate::plan;
+use crate::report::Report;
 
 pub fn run(args: &PlanArgs, screen: &Screen) -> Result<u8, CliError> {
     let emit = match args.emit {
         Emit::Text => plan::Emit::Text,
         Emit::Env => plan::Emit::Env,
     };
-    scan::judge(&args.image, screen, |report, _, _| screen.print(plan::emit(report, emit).as_bytes()))
+    let amend = |report: &mut Report, evidence: &[Evidence], fleet: &Fleet| match args.wheels.check_wheels {
+        true => check_wheels::amend(report, evidence, fleet, &args.wheels, scan::open(&args.image), screen),
+        false => Ok(()),
+    };
+    let show = |report: &Report, _, _| screen.print(plan::emit(report, emit).as_bytes());
+    scan::judge_and_amend(&args.image, screen, amend, show)
 }

@@ -55,6 +55,16 @@ fn log(runs: Vec<sarif::Run>) -> Result<Vec<u8>, CliError> {
 pub fn judge(
     args: &ImageArgs,
     screen: &Screen,
+    show: impl FnMut(&Report, u8, bool) -> Result<(), CliError>,
+) -> Result<u8, CliError> {
+    judge_and_amend(args, screen, |_, _, _| Ok(()), show)
+}
+
+/// The same; `amend` is handed each report with its evidence before it is shown.
+pub fn judge_and_amend(
+    args: &ImageArgs,
+    screen: &Screen,
+    amend: impl Fn(&mut Report, &[Evidence], &Fleet) -> Result<(), CliError>,
     mut show: impl FnMut(&Report, u8, bool) -> Result<(), CliError>,
 ) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
@@ -86,6 +96,7 @@ pub fn judge(
         if let Some(beside) = &beside {
             beside.join(&mut report, &evidence);
         }
+        amend(&mut report, &evidence, &fleet)?;
         if args.stats {
             report.stats.seconds = Some(started.elapsed().as_secs_f64());
         }
@@ -124,8 +135,13 @@ pub fn judge(
     Ok(worst)
 }
 
+/// How servers are spoken to.
+pub fn open(args: &ImageArgs) -> OpenOptions {
+    OpenOptions { insecure: args.insecure_registries.clone(), ..OpenOptions::default() }
+}
+
 fn one(image: &str, args: &ImageArgs, fleet: &Fleet, screen: &Screen) -> Result<Vec<Evidence>, CliError> {
-    let open = OpenOptions { insecure: args.insecure_registries.clone(), ..OpenOptions::default() };
+    let open = open(args);
     let mut options = ScanOptions { jobs: args.jobs, ..ScanOptions::default() };
     if let Some(ratio) = args.max_ratio {
         options.max_ratio = ratio;

@@ -76,7 +76,9 @@ impl Head {
     fn piece(&mut self, at: u64, chunk: &[u8], (a, b): (usize, usize), names: &mut Harvest) {
         let (from, piece) = (at + a as u64, &chunk[a..b]);
         let looks = if from < WHOLE || piece.len() < FRAGMENT { Looks::Unknown } else { looks(from, piece) };
-        let was_text = std::mem::replace(&mut self.in_text, looks == Looks::Text);
+        // Where a chunk ends within a page says nothing of what the page holds.
+        let is_text = if looks == Looks::Unknown { self.in_text } else { looks == Looks::Text };
+        let was_text = std::mem::replace(&mut self.in_text, is_text);
         let edge = was_text != self.in_text && self.edges < MAX_EDGES;
         if edge {
             self.edges += 1;
@@ -298,6 +300,25 @@ mod tests {
         assert!(parts.iter().map(|p| p.1).sum::<u64>() < WHOLE + 16 * PAGE, "{parts:?}");
         for (at, bytes) in head.parts(100, file.len() as u64 - 7) {
             assert_eq!(bytes, &file[at as usize..at as usize + bytes.len()]);
+        }
+    }
+
+    #[test]
+    fn where_chunks_end_is_no_edge_of_text() {
+        let mut file = vec![1u8; WHOLE as usize];
+        let text = b"_ZN3bar3bazEv\0".repeat(60_000);
+        file.extend_from_slice(&text);
+        file.extend_from_slice(b"GLIBC_2.34\0cudaMalloc\0");
+        file.extend_from_slice(&[1, 0x80, 0xff].repeat(20_000));
+        let at = |needle: &[u8]| memchr::memmem::find(&file, needle).unwrap() as u64;
+        for step in [8 * PAGE as usize, 8 * PAGE as usize + 100, 5_000, 12_345] {
+            let (mut head, mut names) = (Head::default(), Harvest::default());
+            for from in (0..file.len()).step_by(step) {
+                let end = file.len().min(from + step);
+                head.see(from.saturating_sub(4096) as u64, &file[from.saturating_sub(4096)..end], &mut names);
+            }
+            assert_eq!(names.get(at(b"GLIBC")), Some("GLIBC_2.34"), "{step}");
+            assert_eq!(names.get(at(b"cudaMalloc")), Some("cudaMalloc"), "{step}");
         }
     }
 }

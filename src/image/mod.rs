@@ -2,6 +2,8 @@
 
 pub mod blob;
 pub mod history;
+mod http;
+pub mod index;
 pub mod overlay;
 mod sha256;
 pub mod sources;

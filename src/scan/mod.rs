@@ -5,6 +5,7 @@ mod layer;
 mod loading;
 mod probe;
 mod tree;
+pub mod wheel;
 
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;

@@ -51,6 +51,21 @@ const ARCHIVES: [&[u8]; 5] = [b".whl", b".jar", b".zip", b".egg", b".war"];
 /// Smallest file that can hold anything: shorter than any header.
 const MIN_FILE: u64 = 4;
 
+/// Endings of files that are text or pictures and nothing else: neither an ELF file nor a container of device code
+/// goes by such a name. What is unpacked at a cost is not unpacked for them.
+const PLAIN: [&[u8]; 40] = [
+    b".py", b".pyi", b".pyc", b".pyx", b".pxd", b".h", b".hh", b".hpp", b".hxx", b".inl", b".inc", b".cuh", b".cu",
+    b".c", b".cc", b".cpp", b".hip", b".txt", b".md", b".rst", b".json", b".yaml", b".yml", b".toml", b".cfg",
+    b".ini", b".cmake", b".html", b".css", b".js", b".map", b".png", b".svg", b".gif", b".jpg", b".csv", b".ipynb",
+    b".jinja", b".proto", b".typed",
+];
+
+/// Whether [`file`] could take anything from a file of this name, told by its path alone.
+pub fn may_hold(path: &ImagePath) -> bool {
+    let plain = || PLAIN.iter().any(|e| path.file_name().len() > e.len() && path.file_name().ends_with(e));
+    inventory::wants(path).is_some() || loader::wants(path).is_some() || !plain()
+}
+
 /// Reads one file. Errors are those of the source (a cut layer); trouble with the content becomes gaps.
 pub fn file(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Result<Payload> {
     notes.files += 1;

@@ -11,7 +11,7 @@ use super::probe::{self, Notes, Payload};
 use super::{Observer, file_gap, layer::LayerRead};
 use crate::device;
 use crate::image::overlay::{Change, LayerEntry};
-use crate::image::zip::{self, ZipLimits};
+use crate::image::zip::{self, ZipError, ZipLimits, ZipSummary};
 use crate::model::{Gap, GapEffect, ImagePath};
 use crate::stream::Stream;
 
@@ -157,9 +157,15 @@ pub fn read_zip(path: &Path) -> LayerRead {
     read.stored = stored;
     read.unpacked = unpacked;
     read.gaps = notes.gaps;
+    told(&name, walked, &mut read.gaps);
+    read
+}
+
+/// What a zip's reader tells, as gaps.
+pub fn told(name: &ImagePath, walked: Result<ZipSummary, ZipError>, gaps: &mut Vec<Gap>) {
     match walked {
         // A wheel is scanned for its own sake: what its directory hides or its checksums deny is not shown whole.
-        Ok(summary) => read.gaps.extend(summary.problems.into_iter().map(|p| Gap {
+        Ok(summary) => gaps.extend(summary.problems.into_iter().map(|p| Gap {
             path: Some(p.member.unwrap_or_else(|| name.clone())),
             layer: None,
             offset: Some(p.offset),
@@ -167,10 +173,9 @@ pub fn read_zip(path: &Path) -> LayerRead {
             effect: if p.effect == GapEffect::None { GapEffect::None } else { GapEffect::Image },
         })),
         Err(e) => {
-            let mut gap = file_gap(&name, e.to_string());
+            let mut gap = file_gap(name, e.to_string());
             gap.effect = GapEffect::Image;
-            read.gaps.push(gap);
+            gaps.push(gap);
         }
     }
-    read
 }

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use ureq::http::Uri;
 
-use super::http::is_loopback;
+use super::super::http::is_loopback;
 
 /// `WWW-Authenticate: Bearer realm="…",service="…",scope="…"`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -9,9 +9,10 @@ use serde::Deserialize;
 use ureq::BodyReader;
 use ureq::http::header;
 
+use super::super::http::back_off;
 use super::super::{Content, ImageError};
 use super::files::{Stored, read_small, verify};
-use super::http::{Ask, Client, back_off};
+use super::http::{Ask, Client};
 use super::manifest::{self, MAX_JSON, malformed, shown};
 use super::oci::{self, Root, Store};
 use super::reference::RegistryName;

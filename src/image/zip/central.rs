@@ -111,7 +111,7 @@ fn member(walker: &mut Walker<'_>, offset: u64) -> Result<(), Stop> {
 }
 
 /// Packed size, unpacked size and offset of a central header, from the zip64 extra field where it must be.
-fn wide(extra: &[u8], packed: u32, unpacked: u32, at: u32) -> Option<(u64, u64, u64)> {
+pub fn wide(extra: &[u8], packed: u32, unpacked: u32, at: u32) -> Option<(u64, u64, u64)> {
     let wanted = [unpacked, packed, at].map(|v| v == u32::MAX);
     let mut values = [unpacked, packed, at].map(u64::from);
     if wanted.contains(&true) {

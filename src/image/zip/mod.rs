@@ -6,6 +6,7 @@
 
 mod central;
 mod header;
+pub mod listed;
 mod member;
 
 use std::io;
