@@ -186,6 +186,12 @@ pub struct ImageArgs {
 pub struct ScanArgs {
     #[command(flatten)]
     pub image: ImageArgs,
+    /// Report and fail on what is new since an earlier JSON report (-o json=FILE) of the image
+    #[arg(long, value_name = "FILE", help_heading = "Verdict")]
+    pub baseline: Option<PathBuf>,
+    /// Add the bytes of device code: per component and architecture, and what no target takes
+    #[arg(long, help_heading = "Report")]
+    pub sizes: bool,
     /// Format on standard output: table, json, sarif or github
     #[arg(long, short, default_value = "table", value_parser = format, help_heading = "Report")]
     pub format: Format,
@@ -442,7 +448,7 @@ mod tests {
         assert!(error(&["scan", "x", "-o", "report.json"]).contains("json=report.json"));
         assert!(error(&["scan", "x", "--from-evidence", "e"]).contains("cannot be used"));
         assert!(error(&["scan", "x", "--width", "20"]).contains("40"));
-        assert!(error(&["scan", "x", "--baseline", "b"]).contains("--baseline"));
+        assert!(error(&["scan", "x", "--baseline"]).contains("--baseline"));
         assert!(error(&["scan", "x", "--max-layer-size", "many"]).contains("64GiB"));
         for args in [&["scan"][..], &["scan", "x", "--format", "junit"], &["nonsense"]] {
             assert_eq!(parse(args).unwrap_err().exit_code(), 2);

@@ -20,6 +20,8 @@ pub enum CliError {
     Write { place: String, source: std::io::Error },
     #[error("{place} is no saved scan: {what}")]
     NotEvidence { place: String, what: String },
+    #[error("{place} is no baseline: {what}")]
+    NotBaseline { place: String, what: String, command: &'static str },
     #[error("there is no rule `{0}`")]
     NoSuchRule(String, Option<&'static str>),
     #[error("--rule: there is no rule `{0}`")]
@@ -63,6 +65,9 @@ impl CliError {
             Self::NoSuchCommand(word) => Some(format!("imagelint scan {word}")),
             Self::NotYet(_) => Some("imagelint --help, which lists what is".into()),
             Self::NotEvidence { .. } => Some("imagelint scan IMAGE --save-evidence FILE, which writes one".into()),
+            Self::NotBaseline { command, .. } => {
+                Some(format!("imagelint {command} -o json=FILE, which writes one"))
+            }
             Self::Image(_)
             | Self::Config(_)
             | Self::Target(_)

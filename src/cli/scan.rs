@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::UNANSWERED;
 use super::args::{FailOn, ImageArgs, ScanArgs};
+use super::baseline;
 use super::error::CliError;
 use super::fleet;
 use super::lint::Beside;
@@ -16,7 +17,7 @@ use crate::config::Date;
 use crate::config::Fleet;
 use crate::image::ImageError;
 use crate::image::sources::OpenOptions;
-use crate::lint::{self, JudgeOptions};
+use crate::lint::{self, Baseline, JudgeOptions};
 use crate::model::Evidence;
 use crate::report::{self, Format, Report, sarif};
 use crate::scan::{self, ScanOptions, Scanned, Silent};
@@ -24,7 +25,9 @@ use crate::scan::{self, ScanOptions, Scanned, Silent};
 pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     let mut first = true;
     let mut runs = Vec::new();
-    let status = judge(&args.image, screen, |report, status, several| {
+    let baseline = args.baseline.as_deref().map(baseline::of_images).transpose()?;
+    let extras = Extras { sizes: args.sizes, baseline };
+    let status = judge_with(&args.image, &extras, screen, |report, status, several| {
         let style = screen.style(Some(status));
         let mut out = Vec::new();
         if args.format == Format::Sarif {
@@ -54,6 +57,22 @@ fn log(runs: Vec<sarif::Run>) -> Result<Vec<u8>, CliError> {
 /// several. One image that cannot be read does not keep the others from being judged.
 pub fn judge(
     args: &ImageArgs,
+    screen: &Screen,
+    show: impl FnMut(&Report, u8, bool) -> Result<(), CliError>,
+) -> Result<u8, CliError> {
+    judge_with(args, &Extras::default(), screen, show)
+}
+
+/// What reports of `scan` alone can be asked for.
+#[derive(Default)]
+struct Extras {
+    sizes: bool,
+    baseline: Option<Baseline>,
+}
+
+fn judge_with(
+    args: &ImageArgs,
+    extras: &Extras,
     screen: &Screen,
     mut show: impl FnMut(&Report, u8, bool) -> Result<(), CliError>,
 ) -> Result<u8, CliError> {
@@ -85,6 +104,15 @@ pub fn judge(
         let mut report = lint::judge(&evidence, &fleet, catalog, &options);
         if let Some(beside) = &beside {
             beside.join(&mut report, &evidence);
+        }
+        if extras.sizes {
+            report.sizes = Some(lint::sizes(&evidence, &fleet, catalog));
+        }
+        if let Some(baseline) = &extras.baseline
+            && !baseline.apply(&mut report, several)
+        {
+            let name = report.image.as_ref().map_or("", |i| i.reference.as_str());
+            screen.notice(&format!("the baseline has no report of {name}: all its findings are new"));
         }
         if args.stats {
             report.stats.seconds = Some(started.elapsed().as_secs_f64());

@@ -18,7 +18,7 @@ use crate::report::{
 };
 
 /// Version of the JSON schema.
-const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 1;
 
 pub fn build(
     images: &[Judged<'_>],
@@ -72,8 +72,11 @@ pub fn build(
         ),
         findings,
         waived: Vec::new(),
+        known: None,
+        resolved: None,
         plan: (!cases.is_empty()).then_some(plan),
         gaps,
+        sizes: None,
         stats: StatsReport { counts: stats, seconds: None },
         rules: Vec::new(),
     }
