@@ -20,6 +20,8 @@ pub enum CliError {
     Write { place: String, source: std::io::Error },
     #[error("{place} is no saved scan: {what}")]
     NotEvidence { place: String, what: String },
+    #[error("{place}: holds {count} images; one is compared with one")]
+    NotOneImage { place: String, count: usize },
     #[error("{place} is no baseline: {what}")]
     NotBaseline { place: String, what: String, command: &'static str },
     #[error("there is no rule `{0}`")]
@@ -68,6 +70,7 @@ impl CliError {
             Self::NotBaseline { command, .. } => {
                 Some(format!("imagelint {command} -o json=FILE, which writes one"))
             }
+            Self::NotOneImage { .. } => Some("imagelint scan IMAGE --save-evidence FILE, one file an image".into()),
             Self::Image(_)
             | Self::Config(_)
             | Self::Target(_)

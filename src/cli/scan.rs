@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::UNANSWERED;
-use super::args::{FailOn, ImageArgs, ScanArgs};
+use super::args::{FailOn, ImageArgs, ReadArgs, ScanArgs};
 use super::baseline;
 use super::error::CliError;
 use super::fleet;
@@ -18,7 +18,7 @@ use crate::config::Fleet;
 use crate::image::ImageError;
 use crate::image::sources::OpenOptions;
 use crate::lint::{self, Baseline, JudgeOptions};
-use crate::model::Evidence;
+use crate::model::{Evidence, Platform};
 use crate::report::{self, Format, Report, sarif};
 use crate::scan::{self, ScanOptions, Scanned, Silent};
 
@@ -88,7 +88,8 @@ fn judge_with(
     let mut kept: Vec<Evidence> = Vec::new();
     let loaded = args.from_evidence.as_deref().map(saved::load).transpose()?;
     let several = args.images.len() > 1 || loaded.as_ref().is_some_and(|all| all.len() > 1);
-    let mut from_images = args.images.iter().map(|image| one(image, args, &fleet, screen));
+    let how = Reading { platform: args.platform.as_ref(), args: &args.read, fleet: &fleet, screen };
+    let mut from_images = args.images.iter().map(|image| read_image(image, &how));
     let mut from_file = loaded.into_iter().flatten().map(Ok);
     loop {
         let started = Instant::now();
@@ -152,7 +153,17 @@ fn judge_with(
     Ok(worst)
 }
 
-fn one(image: &str, args: &ImageArgs, fleet: &Fleet, screen: &Screen) -> Result<Vec<Evidence>, CliError> {
+/// How an image is read, and for whom.
+pub struct Reading<'a> {
+    pub platform: Option<&'a Platform>,
+    pub args: &'a ReadArgs,
+    pub fleet: &'a Fleet,
+    pub screen: &'a Screen,
+}
+
+/// Scans one image: the evidence of each platform that is asked for.
+pub fn read_image(image: &str, how: &Reading<'_>) -> Result<Vec<Evidence>, CliError> {
+    let Reading { platform, args, fleet, screen } = how;
     let open = OpenOptions { insecure: args.insecure_registries.clone(), ..OpenOptions::default() };
     let mut options = ScanOptions { jobs: args.jobs, ..ScanOptions::default() };
     if let Some(ratio) = args.max_ratio {
@@ -161,14 +172,14 @@ fn one(image: &str, args: &ImageArgs, fleet: &Fleet, screen: &Screen) -> Result<
     if let Some(limit) = args.max_layer_size {
         options.max_layer_bytes = limit;
     }
-    options.platforms = match args.platform.clone() {
-        Some(asked) => vec![asked],
+    options.platforms = match platform {
+        Some(asked) => vec![(*asked).clone()],
         // A stream cannot be read a second time, should it not have what the targets would like.
         None if image == "-" => Vec::new(),
         None => fleet::platforms(fleet),
     };
     let mut result = observed(image, &open, &options, screen);
-    if args.platform.is_none() && matches!(result, Err(ImageError::NoSuchPlatform { .. })) {
+    if platform.is_none() && matches!(result, Err(ImageError::NoSuchPlatform { .. })) {
         // Nobody asked for that platform by name: what there is gets judged, for being of another platform.
         options.platforms.clear();
         result = observed(image, &open, &options, screen);

@@ -13,8 +13,9 @@ mod gate;
 mod golden;
 mod host;
 #[cfg(test)]
-mod lab;
+pub(crate) mod lab;
 mod libraries;
+mod outline;
 mod problem;
 mod report;
 mod roles;
@@ -25,7 +26,9 @@ mod words;
 
 pub use baseline::Baseline;
 pub use case::{ComponentCase, ComponentCause, FileCase, TargetCase};
+pub use outline::{Coverage, Outline, outline};
 pub use problem::Problem;
+pub use roles::counts;
 pub use rules::{RULES, Rule};
 pub use sizes::sizes;
 pub use words::component as component_label;

@@ -129,7 +129,7 @@ fn image(evidence: &Evidence, verdict: Verdict, roles: &[Role], catalog: &Catalo
 }
 
 /// The floor of the highest CUDA major that a core component uses.
-fn min_driver(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Option<MinDriver> {
+pub(super) fn min_driver(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Option<MinDriver> {
     let cores: Vec<ComponentCase<'_>> = roles
         .iter()
         .enumerate()

@@ -1,6 +1,8 @@
 //! Renders finished reports. A report renders; it never filters or decides, so every format tells the same set of
 //! (rule, target, place).
 
+pub mod diff;
+mod diff_table;
 pub mod fingerprint;
 pub mod github;
 pub mod inspect;

@@ -47,6 +47,11 @@ pub(super) fn section(page: &mut Page<'_>, sizes: &Sizes) {
     table(page, &rows, sizes.unused.is_some());
     if let Some(unused) = &sizes.unused {
         page.flow(&[span(Ink::Plain, "  ")], 4, Ink::Plain, &saving(unused));
+        let open = sizes.archs.iter().map(|a| a.not_judged).fold(0, u64::saturating_add);
+        if open > 0 {
+            let text = format!("{} are not judged: linker input, archives, what nothing loads", bytes(open));
+            page.flow(&[span(Ink::Plain, "  ")], 4, Ink::Dim, &text);
+        }
     }
 }
 
