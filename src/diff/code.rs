@@ -10,14 +10,17 @@ use crate::model::{
     Capability, Component, Evidence, Form, ImagePath, Item, Manager, Packing, SmArch, Verdict, escape, package_name,
 };
 use crate::report::Role;
-use crate::report::diff::{ArchChange, Code, ComponentChange, Kind, ServedChange};
+use crate::report::diff::{ArchChange, Code, ComponentChange, CountChange, Kind, ServedChange};
+
+type Archs = BTreeMap<(SmArch, Form), u64>;
 
 /// What is known of a component in one image.
 struct Known<'a> {
     component: &'a Component,
     role: Role,
     words: &'a BTreeMap<Capability, Verdict>,
-    archs: BTreeSet<(SmArch, Form)>,
+    /// With the modules that have it.
+    archs: Archs,
     bytes: u64,
     has_code: bool,
 }
@@ -26,16 +29,22 @@ fn known<'a>(evidence: &'a Evidence, coverage: &'a [Coverage], catalog: &Catalog
     let row = |(index, component): (usize, &'a Component)| {
         let of = coverage.get(index)?;
         let mut out =
-            Known { component, role: of.role, words: &of.words, archs: BTreeSet::new(), bytes: 0, has_code: false };
+            Known { component, role: of.role, words: &of.words, archs: Archs::new(), bytes: 0, has_code: false };
         for file in evidence.files.iter().filter(|f| f.component == Some(index)) {
             for module in &file.facts.modules {
                 out.has_code = true;
+                // Several entries of one architecture are one module's.
+                let mut seen = Archs::new();
                 for item in &module.items {
                     out.bytes = out.bytes.saturating_add(item.bytes);
                     // What is linked at build time, or lies in files that nothing loads, serves nobody.
                     if !module.relocatable && counts(file, catalog) {
-                        out.archs.insert((item.item.arch, item.item.form));
+                        let modules = seen.entry((item.item.arch, item.item.form)).or_insert(0);
+                        *modules = module.count;
                     }
+                }
+                for (arch, modules) in seen {
+                    *out.archs.entry(arch).or_insert(0) += modules;
                 }
             }
         }
@@ -88,7 +97,7 @@ fn change(old: Option<&Known<'_>>, new: Option<&Known<'_>>) -> Option<ComponentC
         both.filter(|(a, b)| a != b).map(|(a, _)| a)
     };
     let old_root = old.zip(new).map(|(a, b)| (&a.component.root, &b.component.root)).filter(|(a, b)| a != b);
-    let (none, no_words) = (BTreeSet::new(), BTreeMap::new());
+    let (none, no_words) = (Archs::new(), BTreeMap::new());
     let (had, has) = (old.map_or(&none, |k| &k.archs), new.map_or(&none, |k| &k.archs));
     let (worse, better) = served(old.map_or(&no_words, |k| k.words), new.map_or(&no_words, |k| k.words));
     let change = ComponentChange {
@@ -108,6 +117,8 @@ fn change(old: Option<&Known<'_>>, new: Option<&Known<'_>>) -> Option<ComponentC
         new_bytes: new.map_or(0, |k| k.bytes),
         lost: archs(had, has, &worse),
         won: archs(has, had, &better).into_iter().map(|w| ArchChange { instead: Vec::new(), ..w }).collect(),
+        fewer: counts_of(had, has, &worse, std::cmp::Ordering::Less),
+        more: counts_of(had, has, &better, std::cmp::Ordering::Greater),
         served_worse: worse,
         served_better: better,
     };
@@ -136,31 +147,43 @@ fn served(
     rows.filter(|r| word(r.old) != word(r.new)).partition(|r| word(r.new) < word(r.old))
 }
 
-/// What only the first has, with the capabilities of `changed` that it serves.
-fn archs(
-    first: &BTreeSet<(SmArch, Form)>,
-    second: &BTreeSet<(SmArch, Form)>,
-    changed: &[ServedChange],
-) -> Vec<ArchChange> {
-    let item = |&(arch, form): &(SmArch, Form)| Item {
-        arch,
-        form,
-        kind: 0,
-        isa: None,
-        packing: Packing::None,
-        toolkit: None,
-    };
-    let others: Vec<Item> = second.iter().map(item).collect();
+fn item(&(arch, form): &(SmArch, Form)) -> Item {
+    Item { arch, form, kind: 0, isa: None, packing: Packing::None, toolkit: None }
+}
+
+/// The capabilities of `changed` that code of an architecture serves.
+fn matters(code: &(SmArch, Form), changed: &[ServedChange]) -> Vec<Capability> {
+    let item = item(code);
+    let serves = |c: &Capability| module_fit([&item], &Host::bare(*c)) > Fit::Missing;
+    changed.iter().map(|c| c.capability).filter(serves).collect()
+}
+
+/// What only the first has.
+fn archs(first: &Archs, second: &Archs, changed: &[ServedChange]) -> Vec<ArchChange> {
+    let others: Vec<Item> = second.keys().map(item).collect();
     let row = |code: &(SmArch, Form)| {
-        let item = item(code);
-        let serves = |c: &Capability| module_fit([&item], &Host::bare(*c)) > Fit::Missing;
         let instead = code.0.capability().map(|own| taken(&others, &Host::bare(own))).unwrap_or_default();
         ArchChange {
             arch: code.0,
             form: code.1,
-            matters_for: changed.iter().map(|c| c.capability).filter(serves).collect(),
+            matters_for: matters(code, changed),
             instead: instead.into_iter().map(|i| Code { arch: i.arch, form: i.form }).collect(),
         }
     };
-    first.difference(second).map(row).collect()
+    first.keys().filter(|code| !second.contains_key(code)).map(row).collect()
+}
+
+/// What both have in another number of modules, where a capability of `changed` is served by it.
+fn counts_of(old: &Archs, new: &Archs, changed: &[ServedChange], wanted: std::cmp::Ordering) -> Vec<CountChange> {
+    let both = old.iter().filter_map(|(code, old)| Some((code, *old, *new.get(code)?)));
+    both.filter(|(_, old, new)| new.cmp(old) == wanted)
+        .map(|(code, old, new)| CountChange {
+            arch: code.0,
+            form: code.1,
+            old,
+            new,
+            matters_for: matters(code, changed),
+        })
+        .filter(|change| !change.matters_for.is_empty())
+        .collect()
 }

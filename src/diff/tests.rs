@@ -119,6 +119,32 @@ fn code_that_nothing_stands_in_for_is_a_loss() {
 }
 
 #[test]
+fn code_that_stays_in_few_modules_is_told() {
+    let with = |modules: &[&[&str]]| {
+        let mut lab = torch("1", modules[0]);
+        for (at, code) in modules.iter().enumerate().skip(1) {
+            let mut other = torch("1", code);
+            let more = Arc::get_mut(&mut other.0.files[0].facts).unwrap().modules.remove(0);
+            let file = Arc::get_mut(&mut lab.0.files[0].facts).unwrap();
+            file.modules.push(Module { first: at as u64, ..more });
+        }
+        lab
+    };
+    let old = with(&[&["sm_60", "sm_80", "sm_90"], &["sm_60", "sm_75", "sm_80", "sm_90"]]);
+    let new = with(&[&["sm_60", "sm_80", "sm_90"], &["sm_75", "sm_80", "sm_90"]]);
+    let report = diff(&old, &new);
+    let change = only(&report);
+    assert!(change.lost.is_empty(), "it is there still");
+    let rows: Vec<_> = change.fewer.iter().map(|c| (c.arch.to_string(), c.old, c.new)).collect();
+    assert_eq!(rows, [("sm_60".to_owned(), 2, 1)]);
+    assert_eq!(kinds(&report), [(LossKind::Coverage, "torch")]);
+    assert_eq!(only(&diff(&new, &old)).more.len(), 1);
+    // Fewer modules in all that serve as before are no matter.
+    let fewer = with(&[&["sm_60", "sm_80", "sm_90"]]);
+    assert!(only(&diff(&old, &fewer)).fewer.is_empty());
+}
+
+#[test]
 fn a_suffix_is_no_detail() {
     // sm_90a does for 9.0 what sm_90 does; sm_100a does not do for 10.3 what sm_100 does.
     let report = diff(&torch("1", &["sm_90"]), &torch("1", &["sm_90a"]));

@@ -128,6 +128,10 @@ pub struct ComponentChange {
     /// Code that is there no more, and code that was not. Suffixes count: `sm_90a` is not `sm_90`.
     pub lost: Vec<ArchChange>,
     pub won: Vec<ArchChange>,
+    /// Code that both have, in fewer or more modules, where that matters for a capability: torch 2.8 keeps `sm_50` in
+    /// one of its libraries.
+    pub fewer: Vec<CountChange>,
+    pub more: Vec<CountChange>,
     /// Capabilities that it serves worse, or better, by machine code, PTX and families, whatever the driver.
     pub served_worse: Vec<ServedChange>,
     pub served_better: Vec<ServedChange>,
@@ -150,6 +154,17 @@ pub struct ArchChange {
 pub struct Code {
     pub arch: SmArch,
     pub form: Form,
+}
+
+/// Modules that have loadable code of one architecture.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct CountChange {
+    pub arch: SmArch,
+    pub form: Form,
+    pub old: u64,
+    pub new: u64,
+    /// Of the capabilities that it serves, those that the component serves worse, or better.
+    pub matters_for: Vec<Capability>,
 }
 
 /// What a component is on a GPU of that capability of which nothing else is known.

@@ -6,7 +6,8 @@ mod tests;
 use std::collections::BTreeMap;
 
 use super::diff::{
-    ArchChange, Code, ComponentChange, DiffReport, Kind, LibraryVersion, LossKind, ServedChange, Side, TargetChange,
+    ArchChange, Code, ComponentChange, CountChange, DiffReport, Kind, LibraryVersion, LossKind, ServedChange, Side,
+    TargetChange,
 };
 use super::paint::{Ink, Page, cell, span};
 use super::text::{bytes, clean, count};
@@ -158,6 +159,15 @@ fn one(page: &mut Page<'_>, c: &ComponentChange) {
     }
     if !c.won.is_empty() {
         line(page, Ink::Good, "won", &codes(c.won.iter().map(|a| Code { arch: a.arch, form: a.form })));
+    }
+    for (ink, word, list) in [(Ink::Bad, "fewer", &c.fewer), (Ink::Good, "more", &c.more)] {
+        let row = |c: &CountChange| {
+            let code = codes(std::iter::once(Code { arch: c.arch, form: c.form }));
+            format!("{code} in {} → {} modules", c.old, c.new)
+        };
+        if !list.is_empty() {
+            line(page, ink, word, &list.iter().map(row).collect::<Vec<_>>().join(", "));
+        }
     }
     for (ink, word, list) in [(Ink::Bad, "worse", &c.served_worse), (Ink::Good, "better", &c.served_better)] {
         for text in served(list) {

@@ -41,6 +41,8 @@ fn component(change: Kind, name: &str, role: Role) -> ComponentChange {
         new_bytes: 901_000_000,
         lost: Vec::new(),
         won: Vec::new(),
+        fewer: Vec::new(),
+        more: Vec::new(),
         served_worse: Vec::new(),
         served_better: Vec::new(),
     }
@@ -79,6 +81,13 @@ pub fn changed() -> DiffReport {
         lost("sm_90", Form::Ptx, &[], &[("sm_90", Form::Sass)]),
     ];
     torch.won = vec![lost("sm_100", Form::Sass, &["10.0"], &[]), lost("sm_120", Form::Ptx, &[], &[])];
+    torch.fewer = vec![CountChange {
+        arch: arch("sm_61"),
+        form: Form::Sass,
+        old: 500,
+        new: 107,
+        matters_for: vec!["6.1".parse().unwrap()],
+    }];
     torch.served_worse = served(&["5.0", "5.2", "6.0", "6.1"], Some(Verdict::Ok), Some(Verdict::Fail));
     torch.served_better = served(&["10.0"], Some(Verdict::Fail), Some(Verdict::Ok));
     let mut blas = component(Kind::Changed, "nvidia-cublas", Role::Optional);
