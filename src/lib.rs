@@ -23,6 +23,7 @@ pub mod catalog;
 pub mod cli;
 pub mod config;
 pub mod device;
+pub mod diff;
 pub mod dockerfile;
 pub mod elf;
 pub mod image;

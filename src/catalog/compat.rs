@@ -160,6 +160,26 @@ pub fn module_fit<'a>(items: impl IntoIterator<Item = &'a Item> + Clone, host: &
     sass.max(ptx)
 }
 
+/// The items of one module that the driver may take on this GPU: the machine code that fits best, and PTX where none
+/// surely does. More than one where they are equal (`sm_90` beside `sm_90a`), or where it is not certain what loads.
+/// Empty where nothing here is for this GPU. What the driver takes and then refuses counts as taken.
+pub fn taken<'a>(items: impl IntoIterator<Item = &'a Item> + Clone, host: &Host) -> Vec<&'a Item> {
+    let items = || items.clone().into_iter();
+    let machine = |i: &Item| (sass(i.arch, host), i.arch.capability());
+    let sass = || items().filter(|i| i.form == Form::Sass && !host.force_ptx && machine(i).0 > Fit::Missing);
+    let best = sass().map(machine).max();
+    let mut out: Vec<&Item> = sass().filter(|i| Some(machine(i)) == best).collect();
+    if matches!(best, Some((Fit::Native | Fit::Compatible, _))) {
+        return out;
+    }
+    // Of several PTX texts the one made for the newest architecture is as good as any, so it is the one to keep.
+    let text = |i: &Item| (ptx_fit(i, host), i.arch.number);
+    let ptx = || items().filter(|i| i.form == Form::Ptx && ptx_is_for(i.arch, host.capability));
+    let best = ptx().map(text).max();
+    out.extend(ptx().filter(|i| Some(text(i)) == best));
+    out
+}
+
 fn ptx_fit(item: &Item, host: &Host) -> Fit {
     if host.jit_disabled {
         return Fit::Blocked(Block::JitDisabled);
@@ -289,6 +309,50 @@ mod tests {
             assert_eq!(module_fit(&[zstd("sm_70"), item("compute_60")], &old), want, "{driver}");
             // Only the entry chosen for this GPU counts.
             assert_eq!(module_fit(&[zstd("sm_90"), item("sm_70")], &old), Fit::Native, "{driver}");
+        }
+    }
+
+    fn takes(code: &[&str], host: &Host) -> Vec<String> {
+        let items: Vec<Item> = code.iter().map(|c| item(c)).collect();
+        let word = |i: &Item| match i.form {
+            Form::Ptx => i.arch.to_string().replace("sm_", "compute_"),
+            _ => i.arch.to_string(),
+        };
+        taken(&items, host).into_iter().map(word).collect()
+    }
+
+    #[test]
+    fn of_one_module_the_best_is_taken() {
+        let on = |code: &[&str], gpu: &str| takes(code, &Host::bare(gpu.parse().unwrap()));
+        let torch = ["sm_50", "sm_60", "sm_80", "sm_86", "sm_90", "compute_90"];
+        assert_eq!(on(&torch, "8.9"), ["sm_86"]);
+        assert_eq!(on(&torch, "8.0"), ["sm_80"]);
+        assert_eq!(on(&torch, "12.0"), ["compute_90"]);
+        assert_eq!(on(&torch, "7.0"), [""; 0], "sm_60 is of another major");
+        assert_eq!(on(&["sm_90", "sm_90a", "compute_90"], "9.0"), ["sm_90", "sm_90a"]);
+        assert_eq!(on(&["sm_90a"], "10.0"), [""; 0]);
+        assert_eq!(on(&["sm_100", "sm_100f", "sm_103"], "10.3"), ["sm_103"]);
+        assert_eq!(on(&["sm_100", "sm_100f"], "10.3"), ["sm_100", "sm_100f"]);
+        assert_eq!(on(&["compute_50", "compute_80", "compute_120"], "9.0"), ["compute_80"]);
+        // What may load and what surely does are both kept.
+        assert_eq!(on(&["sm_80", "compute_80"], "8.7"), ["sm_80", "compute_80"]);
+        let mut forced = Host::bare(Capability::new(8, 0));
+        forced.force_ptx = true;
+        assert_eq!(takes(&["sm_80", "compute_80"], &forced), ["compute_80"]);
+    }
+
+    #[test]
+    fn something_is_taken_where_something_fits_and_only_there() {
+        let code =
+            ["sm_50", "sm_72", "sm_80", "sm_87", "sm_90a", "sm_100f", "sm_120", "compute_75", "compute_100f"];
+        for pick in 0..1usize << code.len() {
+            let some: Vec<&str> =
+                code.iter().enumerate().filter(|(i, _)| pick >> i & 1 == 1).map(|(_, c)| *c).collect();
+            for gpu in all_gpus() {
+                let missing = fit(&some, gpu) == Fit::Missing;
+                let none = takes(&some, &Host::bare(gpu.parse().unwrap())).is_empty();
+                assert_eq!(missing, none, "{some:?} on {gpu}");
+            }
         }
     }
 

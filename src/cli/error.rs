@@ -23,6 +23,10 @@ pub enum CliError {
     Write { place: String, source: std::io::Error },
     #[error("{place} is no saved scan: {what}")]
     NotEvidence { place: String, what: String },
+    #[error("{place}: holds {count} images; one is compared with one")]
+    NotOneImage { place: String, count: usize },
+    #[error("{place} is no baseline: {what}")]
+    NotBaseline { place: String, what: String, command: &'static str },
     #[error("there is no rule `{0}`")]
     NoSuchRule(String, Option<&'static str>),
     #[error("--rule: there is no rule `{0}`")]
@@ -66,6 +70,10 @@ impl CliError {
             Self::NoSuchCommand(word) => Some(format!("imagelint scan {word}")),
             Self::NotYet(_) => Some("imagelint --help, which lists what is".into()),
             Self::NotEvidence { .. } => Some("imagelint scan IMAGE --save-evidence FILE, which writes one".into()),
+            Self::NotBaseline { command, .. } => {
+                Some(format!("imagelint {command} -o json=FILE, which writes one"))
+            }
+            Self::NotOneImage { .. } => Some("imagelint scan IMAGE --save-evidence FILE, one file an image".into()),
             Self::Image(_)
             | Self::Index(_)
             | Self::Config(_)

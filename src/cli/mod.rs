@@ -1,7 +1,9 @@
 //! The command line: arguments in, library called, text and an exit status out.
 
 mod args;
+mod baseline;
 mod check_wheels;
+mod diff;
 mod error;
 mod explain;
 mod fleet;
@@ -40,6 +42,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Lint(args) => lint::run(args, &screen),
         Command::Plan(args) => plan::run(args, &screen),
         Command::VerifyScript(args) => verify::run(args, &screen),
+        Command::Diff(args) => diff::run(args, &screen),
         Command::Inspect(args) => inspect::run(args, &screen),
         Command::Explain(args) => explain::run(args, &screen),
         Command::Rules(args) => lists::rules(args, &screen),

@@ -3,9 +3,8 @@
 use super::args::{Emit, PlanArgs};
 use super::error::CliError;
 use super::output::Screen;
+use super::scan::Made;
 use super::{check_wheels, scan};
-use crate::config::Fleet;
-use crate::model::Evidence;
 use crate::plan;
 use crate::report::Report;
 
@@ -14,8 +13,11 @@ pub fn run(args: &PlanArgs, screen: &Screen) -> Result<u8, CliError> {
         Emit::Text => plan::Emit::Text,
         Emit::Env => plan::Emit::Env,
     };
-    let amend = |report: &mut Report, evidence: &[Evidence], fleet: &Fleet| match args.wheels.check_wheels {
-        true => check_wheels::amend(report, evidence, fleet, &args.wheels, scan::open(&args.image), screen),
+    let amend = |report: &mut Report, made: &Made<'_>| match args.wheels.check_wheels {
+        true => {
+            let open = scan::open(&args.image.read);
+            check_wheels::amend(report, made.evidence, made.fleet, &args.wheels, open, screen)
+        }
         false => Ok(()),
     };
     let show = |report: &Report, _, _| screen.print(plan::emit(report, emit).as_bytes());

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::UNANSWERED;
-use super::args::{FailOn, ImageArgs, ScanArgs};
+use super::args::{FailOn, ImageArgs, ReadArgs, ScanArgs};
+use super::baseline;
 use super::error::CliError;
 use super::fleet;
 use super::lint::Beside;
@@ -17,14 +18,27 @@ use crate::config::Fleet;
 use crate::image::ImageError;
 use crate::image::sources::OpenOptions;
 use crate::lint::{self, JudgeOptions};
-use crate::model::Evidence;
+use crate::model::{Evidence, Platform};
 use crate::report::{self, Format, Report, sarif};
 use crate::scan::{self, ScanOptions, Scanned, Silent};
 
 pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     let mut first = true;
     let mut runs = Vec::new();
-    let status = judge(&args.image, screen, |report, status, several| {
+    let baseline = args.baseline.as_deref().map(baseline::of_images).transpose()?;
+    let amend = |report: &mut Report, made: &Made<'_>| {
+        if args.sizes {
+            report.sizes = Some(lint::sizes(made.evidence, made.fleet, Catalog::embedded()));
+        }
+        if let Some(baseline) = &baseline
+            && !baseline.apply(report, made.several)
+        {
+            let name = report.image.as_ref().map_or("", |i| i.reference.as_str());
+            screen.notice(&format!("the baseline has no report of {name}: all its findings are new"));
+        }
+        Ok(())
+    };
+    let status = judge_and_amend(&args.image, screen, amend, |report, status, several| {
         let style = screen.style(Some(status));
         let mut out = Vec::new();
         if args.format == Format::Sarif {
@@ -57,14 +71,22 @@ pub fn judge(
     screen: &Screen,
     show: impl FnMut(&Report, u8, bool) -> Result<(), CliError>,
 ) -> Result<u8, CliError> {
-    judge_and_amend(args, screen, |_, _, _| Ok(()), show)
+    judge_and_amend(args, screen, |_, _| Ok(()), show)
 }
 
-/// The same; `amend` is handed each report with its evidence before it is shown.
+/// What a report was made of.
+pub struct Made<'a> {
+    pub evidence: &'a [Evidence],
+    pub fleet: &'a Fleet,
+    /// It is one of several.
+    pub several: bool,
+}
+
+/// The same; `amend` is handed each report with what it was made of, before it is shown.
 pub fn judge_and_amend(
     args: &ImageArgs,
     screen: &Screen,
-    amend: impl Fn(&mut Report, &[Evidence], &Fleet) -> Result<(), CliError>,
+    amend: impl Fn(&mut Report, &Made<'_>) -> Result<(), CliError>,
     mut show: impl FnMut(&Report, u8, bool) -> Result<(), CliError>,
 ) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
@@ -79,7 +101,8 @@ pub fn judge_and_amend(
     let mut kept: Vec<Evidence> = Vec::new();
     let loaded = args.from_evidence.as_deref().map(saved::load).transpose()?;
     let several = args.images.len() > 1 || loaded.as_ref().is_some_and(|all| all.len() > 1);
-    let mut from_images = args.images.iter().map(|image| one(image, args, &fleet, screen));
+    let how = Reading { platform: args.platform.as_ref(), args: &args.read, fleet: &fleet, screen };
+    let mut from_images = args.images.iter().map(|image| read_image(image, &how));
     let mut from_file = loaded.into_iter().flatten().map(Ok);
     loop {
         let started = Instant::now();
@@ -96,7 +119,7 @@ pub fn judge_and_amend(
         if let Some(beside) = &beside {
             beside.join(&mut report, &evidence);
         }
-        amend(&mut report, &evidence, &fleet)?;
+        amend(&mut report, &Made { evidence: &evidence, fleet: &fleet, several })?;
         if args.stats {
             report.stats.seconds = Some(started.elapsed().as_secs_f64());
         }
@@ -136,11 +159,21 @@ pub fn judge_and_amend(
 }
 
 /// How servers are spoken to.
-pub fn open(args: &ImageArgs) -> OpenOptions {
+pub fn open(args: &ReadArgs) -> OpenOptions {
     OpenOptions { insecure: args.insecure_registries.clone(), ..OpenOptions::default() }
 }
 
-fn one(image: &str, args: &ImageArgs, fleet: &Fleet, screen: &Screen) -> Result<Vec<Evidence>, CliError> {
+/// How an image is read, and for whom.
+pub struct Reading<'a> {
+    pub platform: Option<&'a Platform>,
+    pub args: &'a ReadArgs,
+    pub fleet: &'a Fleet,
+    pub screen: &'a Screen,
+}
+
+/// Scans one image: the evidence of each platform that is asked for.
+pub fn read_image(image: &str, how: &Reading<'_>) -> Result<Vec<Evidence>, CliError> {
+    let Reading { platform, args, fleet, screen } = how;
     let open = open(args);
     let mut options = ScanOptions { jobs: args.jobs, ..ScanOptions::default() };
     if let Some(ratio) = args.max_ratio {
@@ -149,14 +182,14 @@ fn one(image: &str, args: &ImageArgs, fleet: &Fleet, screen: &Screen) -> Result<
     if let Some(limit) = args.max_layer_size {
         options.max_layer_bytes = limit;
     }
-    options.platforms = match args.platform.clone() {
-        Some(asked) => vec![asked],
+    options.platforms = match platform {
+        Some(asked) => vec![(*asked).clone()],
         // A stream cannot be read a second time, should it not have what the targets would like.
         None if image == "-" => Vec::new(),
         None => fleet::platforms(fleet),
     };
     let mut result = observed(image, &open, &options, screen);
-    if args.platform.is_none() && matches!(result, Err(ImageError::NoSuchPlatform { .. })) {
+    if platform.is_none() && matches!(result, Err(ImageError::NoSuchPlatform { .. })) {
         // Nobody asked for that platform by name: what there is gets judged, for being of another platform.
         options.platforms.clear();
         result = observed(image, &open, &options, screen);

@@ -77,6 +77,18 @@ impl TargetCase<'_> {
     }
 }
 
+/// Which of several platforms of an image a target takes; the first where none is its own.
+pub fn of_platform(target: &Target, evidence: &[&Evidence]) -> usize {
+    let serves = |e: &Evidence| {
+        let image = e.image.platform.as_ref();
+        target.platforms.is_empty() || image.is_none_or(|i| target.platforms.iter().any(|p| i.serves(p)))
+    };
+    // Without a platform of its own a target takes linux/amd64, where there is a choice.
+    let usual = |e: &Evidence| e.image.platform.as_ref().is_some_and(|p| p.serves(&Platform::default()));
+    let preferred = if target.platforms.is_empty() { evidence.iter().position(|e| usual(e)) } else { None };
+    preferred.or_else(|| evidence.iter().position(|e| serves(e))).unwrap_or(0)
+}
+
 /// Judges one target on the evidence of its platform.
 pub fn judge<'a>(
     target: &'a Target,
@@ -84,14 +96,7 @@ pub fn judge<'a>(
     catalog: &Catalog,
     allow_gaps: bool,
 ) -> Option<TargetCase<'a>> {
-    let serves = |e: &Evidence| {
-        let image = e.image.platform.as_ref();
-        target.platforms.is_empty() || image.is_none_or(|i| target.platforms.iter().any(|p| i.serves(p)))
-    };
-    // Without a platform of its own a target takes linux/amd64, where there is a choice.
-    let usual = |e: &Evidence| e.image.platform.as_ref().is_some_and(|p| p.serves(&Platform::default()));
-    let preferred = if target.platforms.is_empty() { images.iter().position(|i| usual(i.0)) } else { None };
-    let chosen = preferred.or_else(|| images.iter().position(|i| serves(i.0))).unwrap_or(0);
+    let chosen = of_platform(target, &images.iter().map(|i| i.0).collect::<Vec<_>>());
     let (found, roles, common) = *images.get(chosen)?;
     let compat = forward::compat(target, found, catalog);
     let host = host_of(target, found, compat.as_ref(), catalog);
@@ -178,7 +183,12 @@ impl ComponentCase<'_> {
 }
 
 /// The host as programs see it: through a forward-compat library, where one is used and serves.
-fn host_of(target: &Target, evidence: &Evidence, compat: Option<&forward::Compat<'_>>, catalog: &Catalog) -> Host {
+pub fn host_of(
+    target: &Target,
+    evidence: &Evidence,
+    compat: Option<&forward::Compat<'_>>,
+    catalog: &Catalog,
+) -> Host {
     let set = |name: &str| evidence.image.config.var(name).is_some_and(|v| v == "1");
     let own = target.driver.as_ref().map(|d| &d.lowest);
     let driver = compat.and_then(|c| c.driver()).or(own).cloned();
@@ -192,14 +202,14 @@ fn host_of(target: &Target, evidence: &Evidence, compat: Option<&forward::Compat
     }
 }
 
-/// The files of a component that count, after choosing among variants.
-fn component<'a>(
+/// The files of a component that count, less those of variants that are not loaded; which variant was taken in place
+/// of the wanted one; and what decides the component's word where that is not its code.
+pub fn loaded<'a>(
     index: usize,
-    role: Role,
     evidence: &'a Evidence,
     host: &Host,
     catalog: &Catalog,
-) -> Option<ComponentCase<'a>> {
+) -> (Vec<&'a EvidenceFile>, Option<String>, Option<ComponentCause>) {
     let component = &evidence.components[index];
     let rows = catalog.components();
     let mut files: Vec<&EvidenceFile> =
@@ -231,6 +241,19 @@ fn component<'a>(
             }
         }
     }
+    (files, note, cause)
+}
+
+/// A component judged by its code alone; `None` where it has none.
+pub fn component<'a>(
+    index: usize,
+    role: Role,
+    evidence: &'a Evidence,
+    host: &Host,
+    catalog: &Catalog,
+) -> Option<ComponentCase<'a>> {
+    let rows = catalog.components();
+    let (mut files, mut note, cause) = loaded(index, evidence, host, catalog);
     // Damage without any device code says nothing about GPUs, unless the file stands alone or among GPU code.
     let alone = evidence.files.len() == 1;
     let among = files.iter().any(|f| f.facts.has_device_code()) || role == Role::Core;

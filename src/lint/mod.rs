@@ -1,5 +1,6 @@
 //! Rules: what is said of judged targets. Rules read evidence and never open a file.
 
+mod baseline;
 mod case;
 mod compilers;
 pub mod dockerfile;
@@ -14,16 +15,22 @@ mod host;
 #[cfg(test)]
 pub mod lab;
 mod libraries;
+mod outline;
 mod problem;
 mod report;
 mod roles;
 mod rules;
+mod sizes;
 mod waive;
 mod words;
 
+pub use baseline::Baseline;
 pub use case::{ComponentCase, ComponentCause, FileCase, TargetCase};
+pub use outline::{Coverage, Outline, outline};
 pub use problem::{Problem, Remedy};
+pub use roles::counts;
 pub use rules::{RULES, Rule};
+pub use sizes::sizes;
 pub use words::component as component_label;
 
 use crate::catalog::Catalog;

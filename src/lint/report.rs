@@ -18,7 +18,7 @@ use crate::report::{
 };
 
 /// Version of the JSON schema.
-const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 1;
 
 pub fn build(
     images: &[Judged<'_>],
@@ -72,8 +72,11 @@ pub fn build(
         ),
         findings,
         waived: Vec::new(),
+        known: None,
+        resolved: None,
         plan: (!cases.is_empty()).then_some(plan),
         gaps,
+        sizes: None,
         stats: StatsReport { counts: stats, seconds: None },
         rules: Vec::new(),
     }
@@ -126,7 +129,7 @@ fn image(evidence: &Evidence, verdict: Verdict, roles: &[Role], catalog: &Catalo
 }
 
 /// The floor of the highest CUDA major that a core component uses.
-fn min_driver(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Option<MinDriver> {
+pub(super) fn min_driver(evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Option<MinDriver> {
     let cores: Vec<ComponentCase<'_>> = roles
         .iter()
         .enumerate()

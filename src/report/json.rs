@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::Report;
+use super::diff::DiffReport;
 use super::lint::LintReport;
 
 /// One indented object.
@@ -25,6 +26,11 @@ pub fn schema() -> String {
 /// The JSON schema of a report of Dockerfiles, as kept in `rules/lint.schema.json`.
 pub fn lint_schema() -> String {
     schema_of::<LintReport>()
+}
+
+/// The JSON schema of a comparison, as kept in `rules/diff.schema.json`.
+pub fn diff_schema() -> String {
+    schema_of::<DiffReport>()
 }
 
 fn schema_of<T: schemars::JsonSchema>() -> String {
@@ -50,7 +56,12 @@ mod tests {
 
     #[test]
     fn the_kept_schemas_are_fresh() {
-        for (kept, schema) in [("rules/report.schema.json", schema()), ("rules/lint.schema.json", lint_schema())] {
+        let all = [
+            ("rules/report.schema.json", schema()),
+            ("rules/lint.schema.json", lint_schema()),
+            ("rules/diff.schema.json", diff_schema()),
+        ];
+        for (kept, schema) in all {
             let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(kept);
             if std::env::var_os("UPDATE_GOLDEN").is_some() {
                 std::fs::write(&path, &schema).unwrap();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::table::against_baseline;
 use super::text::count;
 use super::{Format, RuleText, Style, Tool, github, lint_table, sarif};
 use crate::model::Finding;
@@ -21,6 +22,12 @@ pub struct LintReport {
     pub findings: Vec<Finding>,
     /// Findings that a comment in the file or a waiver covers.
     pub waived: Vec<Finding>,
+    /// Only with `--baseline`: findings that the baseline has too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<Vec<Finding>>,
+    /// Only with `--baseline`: how many of its findings are there no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved: Option<usize>,
     pub gaps: Vec<LintGap>,
     /// The text of each file, by its name.
     #[serde(skip)]
@@ -63,6 +70,7 @@ impl LintReport {
         if !self.waived.is_empty() {
             parts.push(format!("{} ignored or waived", self.waived.len()));
         }
+        parts.extend(Some(against_baseline(self.known.as_deref(), self.resolved)).filter(|t| !t.is_empty()));
         if !self.gaps.is_empty() {
             parts.push(count(self.gaps.len(), "gap", "gaps"));
         }

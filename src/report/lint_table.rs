@@ -10,7 +10,7 @@ use super::lint::LintReport;
 use super::paint::{Ink, Page, span};
 use super::snippet;
 use super::source::Source;
-use super::table::tally;
+use super::table::{against_baseline, tally};
 use super::text::{clean, count};
 use crate::model::AcceptedBy;
 
@@ -73,6 +73,7 @@ fn summary(report: &LintReport) -> String {
             parts.push(format!("{number} {word}"));
         }
     }
+    parts.extend(Some(against_baseline(report.known.as_deref(), report.resolved)).filter(|t| !t.is_empty()));
     let fixes =
         |safe: bool| report.findings.iter().filter_map(|f| f.fix.as_ref()).filter(|f| f.safe == safe).count();
     match (fixes(true), fixes(false)) {

@@ -1,6 +1,9 @@
 //! Renders finished reports. A report renders; it never filters or decides, so every format tells the same set of
 //! (rule, target, place).
 
+pub mod diff;
+mod diff_table;
+pub mod fingerprint;
 pub mod github;
 pub mod inspect;
 pub mod json;
@@ -11,6 +14,7 @@ mod paint;
 #[cfg(test)]
 mod sample;
 pub mod sarif;
+mod sizes;
 mod snippet;
 pub mod source;
 pub mod table;
@@ -21,6 +25,7 @@ use std::io::{self, Write};
 
 pub use model::*;
 pub use paint::Ink;
+pub use sizes::{ArchSize, ComponentSize, Sizes, Unused};
 
 /// The formats of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +70,11 @@ pub fn write(report: &Report, format: Format, style: &Style, out: &mut dyn Write
 
 fn github_text(report: &Report) -> String {
     let image = report.image.as_ref();
-    let aside = image.map_or(String::new(), |i| format!("{}: {}", text::clean(&i.reference), i.verdict));
+    let mut aside = image.map_or(String::new(), |i| format!("{}: {}", text::clean(&i.reference), i.verdict));
+    let baseline = table::against_baseline(report.known.as_deref(), report.resolved);
+    if !baseline.is_empty() {
+        aside.push_str(&format!("; {baseline}"));
+    }
     github::render(&report.findings, "", &aside)
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::Sizes;
 use crate::model::{
     Capability, Change, Container, CudaVersion, Digest, FileKind, Finding, Form, Gap, ImagePath, LayerSummary,
     Package, Packing, Platform, PtxIsa, Severity, SmArch, Stats, ToolKind, Toolkit, Verdict, Virtualisation,
@@ -33,9 +34,18 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Findings that a waiver covers.
     pub waived: Vec<Finding>,
+    /// Only with `--baseline`: findings that the baseline has too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<Vec<Finding>>,
+    /// Only with `--baseline`: how many of its findings are there no more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolved: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<Plan>,
     pub gaps: Vec<Gap>,
+    /// Only with `--sizes`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<Sizes>,
     pub stats: StatsReport,
     /// The rules that findings name.
     #[serde(skip)]

@@ -53,8 +53,11 @@ fn base() -> Report {
         compilers: Some(Vec::new()),
         findings: Vec::new(),
         waived: Vec::new(),
+        known: None,
+        resolved: None,
         plan: None,
         gaps: Vec::new(),
+        sizes: None,
         stats: StatsReport { counts: Stats { bytes_read: 7_000_000_000, files: 41_234, elfs: 612 }, seconds: None },
         rules: Vec::new(),
     }
@@ -475,6 +478,8 @@ pub fn lint() -> LintReport {
         rules: rules.collect(),
         findings: vec![base, archs, path, wheel, alone],
         waived: vec![ignored],
+        known: None,
+        resolved: None,
         gaps: vec![LintGap {
             path: "docker/Dockerfile.gpu".into(),
             line: 6,

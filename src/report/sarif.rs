@@ -15,8 +15,8 @@ use self::model::{
 pub use self::model::Run;
 use super::lint::LintReport;
 use super::text::rooted;
-use super::{Report, RuleText};
-use crate::model::{AcceptedBy, Digest, EditReport, FilePlace, Finding, ImagePath, Severity};
+use super::{Report, RuleText, fingerprint};
+use crate::model::{AcceptedBy, EditReport, FilePlace, Finding, ImagePath, Severity};
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
@@ -141,7 +141,7 @@ fn result(finding: &Finding, rules: &[RuleText], location: Location, seen: &mut 
         },
         justification: Some(accepted.reason.clone()).filter(|r| !r.is_empty()),
     });
-    let print = fingerprint(finding, seen);
+    let print = numbered(finding, seen);
     Result {
         rule_id: finding.rule.clone(),
         rule_index: rules.iter().position(|r| r.id == finding.rule),
@@ -230,16 +230,12 @@ fn percent(path: &[u8]) -> String {
         .collect()
 }
 
-/// The finding's own; of an image's, what it is about, which no other build of the image changes.
-fn fingerprint(finding: &Finding, seen: &mut HashMap<String, usize>) -> String {
-    if let Some(print) = &finding.fingerprint {
-        return print.clone();
+/// Of several findings that are alike, each has its own.
+fn numbered(finding: &Finding, seen: &mut HashMap<String, usize>) -> String {
+    let mut print = fingerprint::of(finding);
+    if finding.fingerprint.is_some() {
+        return print;
     }
-    let path = finding.path.as_ref().map(ToString::to_string).unwrap_or_default();
-    let component = finding.component.as_deref().unwrap_or_default();
-    let about = [&finding.rule, component, &path, &finding.targets.join(",")].join("\0");
-    let mut print = Digest::of(about.as_bytes()).hex();
-    print.truncate(32);
     let times = seen.entry(print.clone()).and_modify(|n| *n += 1).or_insert(1);
     if *times > 1 {
         print.push_str(&format!(":{times}"));

@@ -4,13 +4,14 @@
 mod coverage;
 mod findings;
 mod matrix;
+mod sizes;
 mod tail;
 mod targets;
 
 #[cfg(test)]
 pub(super) mod tests;
 
-pub(super) use findings::tally;
+pub(super) use findings::{against_baseline, tally};
 pub(super) use tail::gaps as gap_section;
 
 use super::paint::{Ink, Page, span};
@@ -34,6 +35,9 @@ pub fn render(report: &Report, style: &Style) -> String {
             matrix::reasons(&mut page, &fleet);
         }
         coverage::section(&mut page, report);
+    }
+    if let Some(sizes) = &report.sizes {
+        sizes::section(&mut page, sizes);
     }
     findings::section(&mut page, report);
     tail::plan(&mut page, report);

@@ -14,7 +14,7 @@ PTX = re.compile(rb"\.version[ \t]+\d+\.\d+\s+\.target[ \t]+sm_(\d+[af]?)")
 
 
 def region(data, at):
-    """The (form, arch) of each entry of the region at `at`, and its end; None when it is no region."""
+    """The (form, arch, payload bytes) of each entry of the region at `at`, and its end; None when it is no region."""
     if at + 16 > len(data):
         return None
     version, header, size = struct.unpack_from("<HHQ", data, at + 4)
@@ -31,7 +31,7 @@ def region(data, at):
         if header < 64 or p + header + payload > end:
             return None
         suffix = "a" if flags & 0x100000 else "f" if flags & 0x200000 else ""
-        entries.append((FORMS.get(kind, f"kind {kind}"), f"{arch}{suffix}"))
+        entries.append((FORMS.get(kind, f"kind {kind}"), f"{arch}{suffix}", payload))
         p += header + payload
     return (entries, end) if p == end else None
 
@@ -72,8 +72,9 @@ def compat(data, at):
 
 
 def walk(path):
-    """{"listed": …, "outside": …, "cubin": …, "text": …} multisets of (form, arch), and the names of the places outside."""
-    found = {k: Counter() for k in ("listed", "outside", "cubin", "text")}
+    """{"listed": …, "outside": …, "cubin": …, "text": …} multisets of (form, arch), the names of the places outside, and
+    "bytes": the stored payload bytes of (form, arch) in regions, "loadable": the same but for input of the device linker."""
+    found = {k: Counter() for k in ("listed", "outside", "cubin", "text", "bytes", "loadable")}
     places = Counter()
     with open(path, "rb") as f, mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as data:
         parts = sections(data)
@@ -84,7 +85,11 @@ def walk(path):
             if got:
                 name = where(at)
                 inside = name in SECTIONS
-                found["listed" if inside else "outside"].update(got[0])
+                found["listed" if inside else "outside"].update((form, arch) for form, arch, _ in got[0])
+                for form, arch, payload in got[0]:
+                    found["bytes"][(form, arch)] += payload
+                    if name != "__nv_relfatbin":
+                        found["loadable"][(form, arch)] += payload
                 if not inside:
                     places[name] += len(got[0])
                 covered.append((at, got[1]))

@@ -39,6 +39,9 @@ pub struct LintArgs {
     /// Findings that make the exit status 1
     #[arg(long, value_enum, default_value_t = FailOn::Error, value_name = "SEVERITY", help_heading = "Rules")]
     pub fail_on: FailOn,
+    /// Report and fail on what is new since an earlier JSON report (-o json=FILE) of the same files
+    #[arg(long, value_name = "FILE", help_heading = "Rules")]
+    pub baseline: Option<PathBuf>,
 
     /// Build argument; without a value, the environment's
     #[arg(long = "build-arg", value_name = "NAME[=VALUE]", help_heading = "Build")]

@@ -35,6 +35,7 @@ pub fn run(args: &LintArgs, screen: &Screen) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
     let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
     let levels = levels(args, &fleet)?;
+    let baseline = args.baseline.as_deref().map(super::baseline::of_files).transpose()?;
     let (files, mut errors) = discover::find(&args.paths, args.no_ignore);
     if args.fix && files.iter().any(|f| f.path.is_none()) {
         return Err(CliError::FixOfStandardInput);
@@ -64,7 +65,10 @@ pub fn run(args: &LintArgs, screen: &Screen) -> Result<u8, CliError> {
         finish(one, &engine, args, screen, &mut patches)?;
     }
     let reports = linted.into_iter().map(|l| l.report).collect();
-    let report = dockerfile::join(reports, &engine.base, &fleet, catalog, &engine.levels, Date::today());
+    let mut report = dockerfile::join(reports, &engine.base, &fleet, catalog, &engine.levels, Date::today());
+    if let Some(baseline) = &baseline {
+        baseline.apply_to_files(&mut report);
+    }
     let status =
         if errors.is_empty() { lint::exit_code_of(&report.findings, args.fail_on.into()) } else { UNANSWERED };
     if args.diff {

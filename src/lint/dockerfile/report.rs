@@ -166,6 +166,8 @@ pub fn join(
         tool: tool(catalog),
         findings,
         waived,
+        known: None,
+        resolved: None,
         gaps,
         sources,
         base: base.to_owned(),

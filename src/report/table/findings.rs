@@ -21,11 +21,22 @@ pub(in crate::report) fn tally(findings: &[Finding]) -> String {
     if parts.is_empty() { "no findings".to_owned() } else { parts.join(", ") }
 }
 
+/// `12 known from the baseline, 3 resolved`; empty without a baseline.
+pub(in crate::report) fn against_baseline(known: Option<&[Finding]>, resolved: Option<usize>) -> String {
+    let Some(known) = known else { return String::new() };
+    let resolved = resolved.filter(|n| *n > 0).map_or(String::new(), |n| format!(", {n} resolved"));
+    format!("{} known from the baseline{resolved}", known.len())
+}
+
 pub(super) fn section(page: &mut Page<'_>, report: &Report) {
-    if report.findings.is_empty() && report.waived.is_empty() {
+    let known = report.known.as_deref().unwrap_or_default();
+    if report.findings.is_empty() && report.waived.is_empty() && known.is_empty() {
         return;
     }
     let mut rest = tally(&report.findings);
+    if !known.is_empty() {
+        rest.push_str(&format!(", {} known", known.len()));
+    }
     if !report.waived.is_empty() {
         rest.push_str(&format!(", {} waived", report.waived.len()));
     }
@@ -64,6 +75,9 @@ pub(super) fn section(page: &mut Page<'_>, report: &Report) {
     if page.verbose() > 0 {
         for finding in &report.waived {
             one(page, finding, " (waived)");
+        }
+        for finding in known {
+            one(page, finding, " (known)");
         }
     }
 }

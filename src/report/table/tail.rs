@@ -3,7 +3,7 @@
 use super::super::paint::{Ink, Page, span};
 use super::super::text::{clean, count};
 use super::super::{Report, TargetReport};
-use super::findings::tally;
+use super::findings::{against_baseline, tally};
 use super::targets::meaning;
 use crate::model::{Gap, GapEffect, Verdict};
 
@@ -94,6 +94,7 @@ pub(super) fn summary(page: &mut Page<'_>, report: &Report, fleet: &[&TargetRepo
         }
     }
     parts.push(tally(&report.findings));
+    parts.extend(Some(against_baseline(report.known.as_deref(), report.resolved)).filter(|t| !t.is_empty()));
     if !report.gaps.is_empty() {
         parts.push(count(report.gaps.len(), "gap", "gaps"));
     }
