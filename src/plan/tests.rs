@@ -134,6 +134,16 @@ fn the_python_of_the_image_is_kept() {
 }
 
 #[test]
+fn the_c_library_of_the_image_is_kept() {
+    let mut lab = torch("2.6.0+cu124", "12.4", CU126);
+    lab.0.libc = Some(Libc::Glibc { path: at("lib/libc.so.6"), version: Some("2.27".into()) });
+    let plan = planned(&lab, &["rtx 5090@575"]);
+    let newer = |s: &&Step| matches!(&s.change, Change::Wheel { package, .. } if package == "torch");
+    assert_eq!(plan.steps.iter().chain(&plan.alternatives).filter(newer).count(), 0);
+    assert!(plan.unresolved.iter().any(|u| u.contains("glibc 2.28")), "{:?}", plan.unresolved);
+}
+
+#[test]
 fn an_older_cuda_or_a_newer_driver() {
     let lab = torch("2.10.0+cu130", "13.0", &["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"]);
     let plan = planned(&lab, &["a100@570", "a100@580"]);

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use super::{Choice, Cx, gpus};
 use crate::catalog::compat::sass_serves;
 use crate::catalog::names;
-use crate::catalog::wheels::TorchWheel;
+use crate::catalog::wheels::{TorchPython, TorchWheel};
 use crate::inventory::same_component;
-use crate::model::{Built, Capability, Change, CudaVersion, Manager, SmArch, escape, package_name};
+use crate::model::{Built, Capability, Change, CudaVersion, Evidence, Libc, Manager, SmArch, escape, package_name};
 use crate::plan::need::{Need, is_vendor};
 use crate::report::{Cost, StepKind};
 
@@ -150,13 +150,10 @@ pub fn torch(
             if fits.is_empty() {
                 continue;
             }
-            if let (Some(python), Some(row)) = (python, wheels.torch_python(torch, machine))
-                && (python < row.first || python > row.last)
+            if let Some(reason) =
+                wheels.torch_python(torch, machine).and_then(|row| unfit(torch, &row, python, evidence))
             {
-                refused.insert(format!(
-                    "torch {torch} has wheels for Python {} to {}, the image has {python}",
-                    row.first, row.last
-                ));
+                refused.insert(reason);
                 continue;
             }
             taken.push(minor(torch));
@@ -169,6 +166,24 @@ pub fn torch(
         }
     }
     why.extend(refused);
+}
+
+/// Why no wheel of a release can be installed in the image: its Python or its C library.
+fn unfit(torch: &str, row: &TorchPython, python: Option<CudaVersion>, evidence: &Evidence) -> Option<String> {
+    if let Some(python) = python.filter(|p| *p < row.first || *p > row.last) {
+        let (first, last) = (row.first, row.last);
+        return Some(format!("torch {torch} has wheels for Python {first} to {last}, the image has {python}"));
+    }
+    let asked = row.glibc.as_deref()?;
+    match &evidence.libc {
+        Some(Libc::Glibc { version: Some(has), .. }) if names::numbers(has) < names::numbers(asked) => {
+            Some(format!("torch {torch} has wheels for glibc {asked} and newer, the image has {has}"))
+        }
+        Some(Libc::Musl { .. }) => {
+            Some(format!("torch {torch} has wheels for glibc, the image's C library is musl"))
+        }
+        _ => None,
+    }
 }
 
 /// The index of the wheel that PyPI serves, by the CUDA that the installed one names.
