@@ -47,8 +47,16 @@ struct Checks<'a> {
     evidence: &'a [Evidence],
     fleet: &'a Fleet,
     report: &'a Report,
-    /// What was asked already: the change without what it claims, the index of the evidence.
-    known: Vec<(Change, usize, Option<Result<Answer, NotChecked>>)>,
+    known: Vec<Asked>,
+}
+
+/// What was asked already.
+struct Asked {
+    /// Without what it claims.
+    change: Change,
+    /// The index of the evidence.
+    place: usize,
+    answer: Option<Result<Answer, NotChecked>>,
 }
 
 /// A wheel, and what it does for the fleet.
@@ -122,12 +130,12 @@ impl Checks<'_> {
 
     fn answer(&mut self, place: usize, change: &Change, ask: &Ask<'_>) -> Option<Result<Answer, NotChecked>> {
         let key = without_claims(change);
-        if let Some((_, _, answer)) = self.known.iter().find(|(c, p, _)| *p == place && *c == key) {
-            return answer.clone();
+        if let Some(asked) = self.known.iter().find(|a| a.place == place && a.change == key) {
+            return asked.answer.clone();
         }
         let answer = ask(&self.evidence[place], change)
             .map(|result| result.map(|checked| Answer { verdicts: self.judge(&checked, place), checked }));
-        self.known.push((key, place, answer.clone()));
+        self.known.push(Asked { change: key, place, answer: answer.clone() });
         answer
     }
 

@@ -109,12 +109,22 @@ fn platform_of(candidate: &Candidate, question: &Question) -> Option<Asks> {
     fitting.map(|t| tags::asks(t)).filter(|a| tags::libc_gives(question.libc.as_ref(), *a)).max()
 }
 
-/// pip's order: version, interpreter, platform, build.
-fn rank<'a>(
-    c: &'a Candidate,
-    question: &Question,
-) -> (&'a Version, Option<(u8, u16)>, Option<Asks>, &'a (u64, String)) {
-    (&c.name.version, tags::python_fit(&c.name, question.python), platform_of(c, question), &c.name.build)
+/// pip's order.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Rank<'a> {
+    version: &'a Version,
+    python: Option<(u8, u16)>,
+    platform: Option<Asks>,
+    build: &'a (u64, String),
+}
+
+fn rank<'a>(c: &'a Candidate, question: &Question) -> Rank<'a> {
+    Rank {
+        version: &c.name.version,
+        python: tags::python_fit(&c.name, question.python),
+        platform: platform_of(c, question),
+        build: &c.name.build,
+    }
 }
 
 /// Requires-Python, where both sides are known. Of the image only X.Y is.
