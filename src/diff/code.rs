@@ -44,7 +44,8 @@ fn known<'a>(evidence: &'a Evidence, coverage: &'a [Coverage], catalog: &Catalog
                     }
                 }
                 for (arch, modules) in seen {
-                    *out.archs.entry(arch).or_insert(0) += modules;
+                    let sum = out.archs.entry(arch).or_insert(0);
+                    *sum = sum.saturating_add(modules);
                 }
             }
         }

@@ -280,5 +280,6 @@ fn layers_are_shared_by_content() {
         layers(&[layer("a", 1), layer("b", 2), layer("a", 1)], &[layer("a", 7), layer("c", 3), layer("a", 7)]);
     assert_eq!((shared.shared, shared.shared_bytes), (2, 14));
     let none = LayerSummary { digest: None, diff_id: None, size: 5, created_by: None };
-    assert_eq!(layers(&[none.clone()], &[none]).shared, 0, "of a folder nothing is known");
+    let folder = [none];
+    assert_eq!(layers(&folder, &folder).shared, 0, "of a folder nothing is known");
 }

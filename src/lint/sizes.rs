@@ -85,7 +85,8 @@ impl Loads {
 /// Whether the driver alone chooses among a module's items: input of linkers waits for these, and PTX that stands as
 /// text in a library is a probe or a template.
 fn is_judged(module: &Module, file: &EvidenceFile) -> bool {
-    !module.relocatable && !(module.container == Container::PtxText && file.facts.kind.is_elf())
+    let probe = module.container == Container::PtxText && file.facts.kind.is_elf();
+    !module.relocatable && !probe
 }
 
 /// The items of a module; `hosts`: those that may load it, where it is judged at all.
