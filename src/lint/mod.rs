@@ -13,7 +13,7 @@ mod gate;
 mod golden;
 mod host;
 #[cfg(test)]
-pub mod lab;
+pub(crate) mod lab;
 mod libraries;
 mod outline;
 mod problem;
