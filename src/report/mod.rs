@@ -9,7 +9,7 @@ mod lint_table;
 pub mod model;
 mod paint;
 #[cfg(test)]
-mod sample;
+pub mod sample;
 pub mod sarif;
 mod snippet;
 pub mod source;

@@ -101,7 +101,9 @@ fn emitted(plan: Plan, reference: &str, dockerfile: Option<(&str, &str)>, tag: O
     };
     let catalog = Catalog::embedded();
     let targets = [parse_target("RTX 5090@575", catalog).unwrap()];
-    let reading = read(parse(dockerfile.map_or("", |(_, t)| t).as_bytes()), &Inputs::default());
+    let base = |reference: &str| catalog.bases().find(reference).map(|b| b.env).unwrap_or_default();
+    let inputs = Inputs { base_env: Some(&base), ..Inputs::default() };
+    let reading = read(parse(dockerfile.map_or("", |(_, t)| t).as_bytes()), &inputs);
     let asks = asks(&reading, &NoFiles);
     let lint = Lint { reading: &reading, asks: &asks, targets: &targets, catalog, image: None };
     let written = dockerfile.map(|(path, _)| Written { lint: &lint, path });
@@ -322,9 +324,9 @@ fn a_shell_takes_the_variables_and_nothing_else() {
 #[test]
 fn the_command_line_says_what_it_cannot_print() {
     let sample = "images/sample.tar";
-    run(&["plan", sample, "-t", "a100", "--emit", "diff"]).refused(&["no Dockerfile", "--dockerfile"]);
-    run(&["plan", sample, "-t", "a100", "--emit", "env", "--tag", "x"]).refused(&["no tag `x`"]);
-    run(&["plan", sample, sample, "-t", "a100", "--emit", "bake"]).refused(&["one image"]);
+    run(&["plan", sample, "-t", "a100", "--emit", "diff", "--quiet"]).refused(&["no Dockerfile", "--dockerfile"]);
+    run(&["plan", sample, "-t", "a100", "--emit", "env", "--tag", "x", "--quiet"]).refused(&["no tag `x`"]);
+    run(&["plan", sample, sample, "-t", "a100", "--emit", "bake", "--quiet"]).refused(&["one image"]);
     let json = run(&["plan", sample, "-t", "t4@470", "--emit", "json", "--fail-on", "never"]).json();
     assert_eq!(json["schema"], 1);
     assert!(json["steps"].is_array() && json["unresolved"].is_array(), "{json}");

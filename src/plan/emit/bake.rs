@@ -103,7 +103,7 @@ fn inline(text: &str) -> Attribute {
         Expression::String(text.to_owned())
     } else {
         let delimiter = (0..).map(|n| if n == 0 { "EOT".to_owned() } else { format!("EOT{n}") });
-        let taken = |d: &String| text.lines().any(|l| l.trim() == d);
+        let taken = |d: &String| text.lines().any(|l| l.trim_start().starts_with(d.as_str()));
         // There are more numbers than lines.
         let delimiter = delimiter.into_iter().find(|d| !taken(d)).unwrap_or_default();
         let heredoc = Heredoc::new(Identifier::sanitized(delimiter), literal(text));

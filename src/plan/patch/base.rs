@@ -29,6 +29,9 @@ pub fn place(mut words: Words<'_, '_>, from: &str, to: &str) -> Placed {
     if plain_name(old) != plain_name(from) {
         return Placed::left(format!("line {line} starts from {}, not from {}: see which it is", told(old), told(from)));
     }
+    if old == to {
+        return Placed::left(format!("line {line} starts from it already: build with --pull"));
+    }
     let instruction = stage.instructions.start;
     let Some(Body::From { image, .. }) = reading.instruction(instruction).map(|i| &i.body) else {
         return Placed::left(format!("line {line} could not be read"));
@@ -45,7 +48,7 @@ pub fn place(mut words: Words<'_, '_>, from: &str, to: &str) -> Placed {
         let Some(name) = text.value.known() else { continue };
         let changed = placed.edits.iter().any(|e| other.from.contains(e.span));
         let variable = placed.edits.iter().all(|e| !stage.from.contains(e.span));
-        if repository(name) == repository(old) && name != old && !changed && !variable && index != at {
+        if repository(name) == repository(old) && name != old && name != to && !changed && !variable && index != at {
             placed.left.push(format!("line {} starts from {}: see that it fits {}", words.line(other.from), told(name), told(to)));
         }
     }

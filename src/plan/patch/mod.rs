@@ -184,8 +184,8 @@ fn told(document: &Document, name: &str, edit: &Edit) -> String {
     let (old, new) = (shown(document.slice(edit.span)), shown(&edit.text));
     let at = format!("{name}:{}:{}", place.line, place.column);
     match (old.is_empty(), new.is_empty()) {
-        (true, _) => format!("{at}: + \"{new}\""),
-        (_, true) => format!("{at}: - \"{old}\""),
+        (true, _) => format!("{at}: + {new}"),
+        (_, true) => format!("{at}: - {old}"),
         _ => format!("{at}: \"{old}\" -> \"{new}\""),
     }
 }

@@ -153,7 +153,10 @@ pub fn add(words: &Words<'_, '_>, manager: Manager, names: &[String]) -> Placed 
     };
     let fits = |f: &&Found<'_>| {
         let word = f.place.as_ref().ok().and_then(|span| word_at(lint, f.command, *span));
+        // mim and the like look for packages elsewhere.
+        let own = |p: &str| manager != Manager::Pip || ["pip", "uv", "python"].iter().any(|n| p.starts_with(n));
         f.command.when == When::Build
+            && f.command.program().is_some_and(own)
             && !f.command.guessed
             && lint.in_image(f.command.instruction)
             && word.is_some()

@@ -129,15 +129,11 @@ fn told(words: &Words<'_, '_>, archs: &Archs<'_>, builds: &[usize], wanted: &Wan
     let reads = |s: &&ArchSetting<'_>| {
         s.readers.iter().any(|(at, how)| builds.contains(at) && (*how != Reads::No || meant(s)))
     };
-    let all: Vec<&ArchSetting<'_>> = archs.settings.iter().filter(reads).collect();
-    let own = |s: &&&ArchSetting<'_>| !s.variable.adds && s.variable.grammar != Grammar::Free;
-    let decisive: Vec<&ArchSetting<'_>> = match all.iter().any(|s| own(&s)) {
-        true => all.iter().filter(own).copied().collect(),
-        false => all,
-    };
+    // What adds options to those that a build has anyway says nothing of the others.
+    let decides = |s: &&ArchSetting<'_>| !s.variable.adds && s.variable.grammar != Grammar::Free;
     let mut placed = Placed::default();
     let mut same = None;
-    for setting in decisive {
+    for setting in archs.settings.iter().filter(reads).filter(decides) {
         let line = words.line(setting.span);
         match list(words, archs, setting, wanted) {
             Ok(edits) if edits.is_empty() => same = Some((line, setting.name.clone())),
@@ -180,6 +176,11 @@ fn list(
     let Some(old) = old else {
         return Err(format!("what {} comes to in line {line} is not known: {}", setting.name, wanted.told()));
     };
+    let option = |w: &str| w.starts_with("-gencode") || w.starts_with("--generate-code") || w.starts_with("arch=");
+    let others = old.split([' ', ';', '\t']).any(|w| !w.is_empty() && !option(w));
+    if setting.variable.grammar == Grammar::Gencode && others && !setting.variable.name.starts_with('-') {
+        return Err(format!("{} in line {line} holds other options too: {}", setting.name, wanted.told()));
+    }
     let (name, value) = wanted.setting;
     let is_own = setting.variable.name == *name || setting.variable.aliases.contains(name);
     let new = in_grammar(setting.variable, old, &wanted.built.sass, &wanted.built.ptx);

@@ -107,7 +107,7 @@ fn steps_are_told_where_they_change_what() {
     ]);
     tell(&mut plan, &lint, "docker/Dockerfile");
     assert_eq!(plan.steps[0].edits, ["docker/Dockerfile:2:75: \"cu126\" -> \"cu128\""]);
-    assert_eq!(plan.steps[1].edits, ["docker/Dockerfile:2:80: + \"ENV A=\\\"b\\\"\""]);
+    assert_eq!(plan.steps[1].edits, ["docker/Dockerfile:2:80: + ENV A=\"b\""]);
     let review = plan.steps[2].review.as_deref().unwrap();
     assert!(review.starts_with("docker/Dockerfile: no ENV of the file sets NOT_THERE"), "{review}");
     assert_eq!(plan.steps[2].disposition, Disposition::Review);

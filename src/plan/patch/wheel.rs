@@ -186,7 +186,8 @@ fn index(
     let all = || install.index.iter().chain(&install.extra_indexes).chain(&install.find_links);
     let torch = |s: &Setting| s.text.value.known().and_then(|u| wheels.index_of_url(u));
     let Some((name, url)) = wanted.index else {
-        return match all().find_map(torch).filter(|i| !i.name.is_empty() && wheels.ever_wants(wanted.package, "torch")) {
+        let kin = wanted.package == "torch" || wheels.ever_wants(wanted.package, "torch");
+        return match all().find_map(torch).filter(|i| !i.name.is_empty() && kin) {
             Some(index) => Err(format!("line {line} takes it from the index {}: name the default one", index.name)),
             None => Ok(Vec::new()),
         };

@@ -121,6 +121,15 @@ fn what_is_not_built_there_is_left() {
     let file = format!("{CUDA}ARG A=8\nENV TORCH_CUDA_ARCH_LIST=\"${{A}}.0\"\n{EXT}");
     assert!(left(&file, torch_list("some-cuda-ext")).contains("made of parts"));
     let file = format!("{CUDA}{EXT}");
+    for (value, words) in [("--threads 1", "the option --cuda-arch"), ("-gencode arch=compute_80,code=sm_80", "option")] {
+        let file = format!("{CUDA}RUN NVCC_APPEND_FLAGS='{value}' pip install --no-build-isolation ./some-cuda-ext\n");
+        let flag = source("some-cuda-ext", KnobForm::Flag, "--cuda-arch", "120", "sm_120");
+        assert!(left(&file, flag).contains(words), "options that come on top are not the list");
+    }
+    let file = format!("{CUDA}RUN make -C nccl NVCC_GENCODE=\"-gencode=arch=compute_80,code=sm_80 -O3\"\n");
+    let list = source("nccl", KnobForm::Make, "NVCC_GENCODE", "-gencode=arch=compute_120,code=sm_120", "sm_120");
+    assert!(left(&file, list).contains("holds other options too"));
+    let file = format!("{CUDA}{EXT}");
     let flag = source("some-cuda-ext", KnobForm::Flag, "--cuda-arch", "120", "sm_120");
     assert!(left(&file, flag).contains("give the command of line 2 the option"));
     let file = format!("{CUDA}ONBUILD {EXT}");
