@@ -67,7 +67,9 @@ impl CliError {
             Self::FixOfStandardInput => Some("--diff, which prints what would change".into()),
             Self::NoSuchCommand(word) => Some(format!("imagelint scan {word}")),
             Self::NotYet(_) => Some("imagelint --help, which lists what is".into()),
-            Self::Plan(EmitError::NoDockerfile) => Some("--dockerfile FILE, or --emit dockerfile for a new one".into()),
+            Self::Plan(EmitError::NoDockerfile) => {
+                Some("--dockerfile FILE, or --emit dockerfile for a new one".into())
+            }
             Self::OneImage => Some("naming one image, or --emit json".into()),
             Self::NotEvidence { .. } => Some("imagelint scan IMAGE --save-evidence FILE, which writes one".into()),
             Self::Plan(EmitError::NoSuchTag(..) | EmitError::NoImage | EmitError::Bake(_))

@@ -1,8 +1,8 @@
 //! A Dockerfile for an image that comes without one: it starts from the scanned image and makes the plan's steps.
 
-use crate::model::{Change, ConfigFacts, Manager, escape};
+use crate::model::{Change, ConfigFacts, Manager};
 use crate::plan::patch::assignment;
-use crate::report::text::cut;
+use crate::report::text::{clean, cut};
 use crate::report::{Disposition, ImageReport, Plan, Step};
 
 use super::shell::word;
@@ -22,12 +22,10 @@ pub fn dockerfile(image: &ImageReport, config: Option<&ConfigFacts>, plan: &Plan
     match name(image) {
         Some(name) => out.line(&format!("FROM {name}")),
         None => {
-            out.comment(&format!(
-                "{} is no image that a builder can start from: push or load it, and name it with --build-arg \
-                 IMAGE=NAME.",
-                image.reference
-            ));
-            out.line("ARG IMAGE=scratch");
+            // Fixed words first: at the top of a file `# name=…` is a directive.
+            out.comment("A builder cannot start from what was scanned: push or load it, and name it with");
+            out.comment(&format!("--build-arg IMAGE=NAME. It was {}", image.reference));
+            out.line("ARG IMAGE");
             out.line("FROM ${IMAGE}");
         }
     }
@@ -41,7 +39,8 @@ pub fn dockerfile(image: &ImageReport, config: Option<&ConfigFacts>, plan: &Plan
             out.comment(&format!("to be reviewed: {review}"));
         }
         let lines = instructions(step, config);
-        if user.is_some() && !root && lines.iter().any(|l| matches!(l, Line::Do(text) if text.starts_with("RUN "))) {
+        if user.is_some() && !root && lines.iter().any(|l| matches!(l, Line::Do(text) if text.starts_with("RUN ")))
+        {
             out.line("USER root");
             root = true;
         }
@@ -58,7 +57,11 @@ pub fn dockerfile(image: &ImageReport, config: Option<&ConfigFacts>, plan: &Plan
     }
     for step in plan.steps.iter().filter(|s| !s.change.is_of_the_image()) {
         out.blank();
-        out.comment(&format!("not in the image: {}", step.summary));
+        let whose = if step.change == Change::Advice { "by hand" } else { "not in the image" };
+        out.comment(&format!("{whose}: {}", step.summary));
+        for command in &step.command {
+            out.comment(&format!("  {command}"));
+        }
     }
     let made: Vec<&str> = image.layers.iter().filter_map(|l| l.created_by.as_deref()).collect();
     if !made.is_empty() {
@@ -94,10 +97,8 @@ impl Lines {
     }
 
     fn comment(&mut self, text: &str) {
-        let text = escape(text.split_whitespace().collect::<Vec<_>>().join(" ").as_bytes());
-        let indent = if text.is_empty() { "" } else { " " };
-        // Directives stand at the top alone; this is none.
-        self.line(&format!("#{indent}{}", cut(text.trim(), WIDEST)));
+        let text = clean(&text.split_whitespace().collect::<Vec<_>>().join(" "));
+        self.line(&format!("# {}", cut(&text, WIDEST)));
     }
 }
 
@@ -133,11 +134,7 @@ fn instructions(step: &Step, config: Option<&ConfigFacts>) -> Vec<Line> {
     let say = |text: String| vec![Line::Say(text)];
     match &step.change {
         Change::Wheel { package, specifier, index, .. } => {
-            let mut words = vec!["pip install --no-cache-dir --force-reinstall --no-deps".to_owned()];
-            // What it depends on must move along with another version.
-            if index.is_some() || !specifier.is_empty() {
-                words = vec!["pip install --no-cache-dir --upgrade".to_owned()];
-            }
+            let mut words = vec!["pip install --no-cache-dir --upgrade".to_owned()];
             words.push(word(&format!("{package}{specifier}")));
             if let Some((_, url)) = index {
                 words.push(format!("--extra-index-url {}", word(url)));

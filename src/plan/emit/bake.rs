@@ -1,12 +1,12 @@
 //! A file for `docker buildx bake`: one target for each tag of the plan.
 
+use hcl::Identifier;
 use hcl::expr::{Expression, Heredoc, HeredocStripMode, Object, ObjectKey, TemplateExpr};
 use hcl::structure::{Attribute, Block, Body};
-use hcl::Identifier;
 
 use super::super::fresh;
 use super::super::patch::{self, is_variable};
-use super::{Emitted, EmitError, Input, fresh_file, left};
+use super::{EmitError, Emitted, Input, fresh_file, left};
 use crate::model::{Change, KnobForm, escape};
 use crate::report::Plan;
 
@@ -130,13 +130,15 @@ fn short_name(input: &Input<'_>) -> String {
     let reference = input.report.image.as_ref().map_or("", |i| i.reference.as_str());
     let last = reference.split('@').next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
     let last = last.split_once(':').map_or(last, |(name, _)| name);
-    let last = ["tar.gz", "tar.zst", "tar"].iter().find_map(|e| last.strip_suffix(e)?.strip_suffix('.')).unwrap_or(last);
+    let last =
+        ["tar.gz", "tar.zst", "tar"].iter().find_map(|e| last.strip_suffix(e)?.strip_suffix('.')).unwrap_or(last);
     sanitised(last)
 }
 
 /// Letters that a target and a tag may have.
 fn sanitised(text: &str) -> String {
-    let one = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c.to_ascii_lowercase() } else { '-' };
+    let one =
+        |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c.to_ascii_lowercase() } else { '-' };
     let text: String = text.chars().take(LONGEST).map(one).collect();
     let text = text.trim_matches(['-', '_']);
     if text.is_empty() { "image".to_owned() } else { text.to_owned() }

@@ -24,7 +24,8 @@ pub fn env(plan: &Plan, tag: Option<&str>) -> Emitted {
         (None, [only]) => of(plan, Some(only.name.as_str())).for_each(|s| out.step(s, true)),
         (None, tags) => {
             let names: Vec<String> = tags.iter().map(|t| clean(&t.name)).collect();
-            notes.push(format!("the plan has the tags {}: name one with --tag for its variables", names.join(", ")));
+            notes
+                .push(format!("the plan has the tags {}: name one with --tag for its variables", names.join(", ")));
             for one in tags {
                 out.comment(&format!("tag {}: {}", one.name, one.targets.join(", ")));
                 // Each tag is a build of its own.

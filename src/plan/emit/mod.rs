@@ -90,11 +90,11 @@ pub fn emit(input: &Input<'_>, form: Emit) -> Result<Emitted, EmitError> {
         return Err(EmitError::NoSuchTag(tag.to_owned(), known));
     }
     match form {
-        Emit::Text => Ok(Emitted { bytes: text::text(input.report, plan, input.tag).into_bytes(), notes: Vec::new() }),
+        Emit::Text => {
+            Ok(Emitted { bytes: text::text(input.report, plan, input.tag).into_bytes(), notes: Vec::new() })
+        }
         Emit::Env => Ok(env::env(plan, input.tag)),
-        Emit::Dockerfile => one(input, plan, |patched, old| {
-            patched.map_or_else(|| old.to_vec(), |p| p.apply(old))
-        }),
+        Emit::Dockerfile => one(input, plan, |patched, old| patched.map_or_else(|| old.to_vec(), |p| p.apply(old))),
         Emit::Diff => {
             let Some(written) = input.dockerfile else { return Err(EmitError::NoDockerfile) };
             one(input, plan, |patched, old| {

@@ -65,7 +65,12 @@ fn text_tells_verdicts_first_and_never_a_guess_as_proved() {
     };
     let (text, _) = emitted(plan.clone(), None, Emit::Text);
     assert!(text.starts_with("fail -> ok   a  (predicted)\nfail -> fail b  (predicted)\n"), "{text}");
-    for words in ["1. take cu128", "   effect   a: fail -> ok (predicted)", "   edit     Dockerfile:2:5", "to be reviewed: the row"] {
+    for words in [
+        "1. take cu128",
+        "   effect   a: fail -> ok (predicted)",
+        "   edit     Dockerfile:2:5",
+        "to be reviewed: the row",
+    ] {
         assert!(text.contains(words), "{text}");
     }
     let (cheap, dear) = (text.find("- other version").unwrap(), text.find("- drop it").unwrap());

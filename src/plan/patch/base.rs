@@ -19,15 +19,25 @@ pub fn place(mut words: Words<'_, '_>, from: &str, to: &str) -> Placed {
         return Placed::left("the file has no stage");
     };
     let Base::Image(text) = &root else {
-        return Placed::left(format!("the final stage does not start from an image: {} is the one to take", told(to)));
+        return Placed::left(format!(
+            "the final stage does not start from an image: {} is the one to take",
+            told(to)
+        ));
     };
     let Some(old) = text.value.known() else {
-        return Placed::left(format!("what the final stage starts from is not known: {} is the one to take", told(to)));
+        return Placed::left(format!(
+            "what the final stage starts from is not known: {} is the one to take",
+            told(to)
+        ));
     };
     let Some(stage) = reading.stages.get(at) else { return Placed::left("the file has no stage") };
     let line = words.line(stage.from);
     if plain_name(old) != plain_name(from) {
-        return Placed::left(format!("line {line} starts from {}, not from {}: see which it is", told(old), told(from)));
+        return Placed::left(format!(
+            "line {line} starts from {}, not from {}: see which it is",
+            told(old),
+            told(from)
+        ));
     }
     if old == to {
         return Placed::left(format!("line {line} starts from it already: build with --pull"));
@@ -48,8 +58,14 @@ pub fn place(mut words: Words<'_, '_>, from: &str, to: &str) -> Placed {
         let Some(name) = text.value.known() else { continue };
         let changed = placed.edits.iter().any(|e| other.from.contains(e.span));
         let variable = placed.edits.iter().all(|e| !stage.from.contains(e.span));
-        if repository(name) == repository(old) && name != old && name != to && !changed && !variable && index != at {
-            placed.left.push(format!("line {} starts from {}: see that it fits {}", words.line(other.from), told(name), told(to)));
+        if repository(name) == repository(old) && name != old && name != to && !changed && !variable && index != at
+        {
+            placed.left.push(format!(
+                "line {} starts from {}: see that it fits {}",
+                words.line(other.from),
+                told(name),
+                told(to)
+            ));
         }
     }
     placed

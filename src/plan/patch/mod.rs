@@ -118,14 +118,8 @@ fn place(lint: &Lint<'_>, step: &Step, moved: &BTreeSet<&str>) -> Placed {
             wheel::place(words, &wanted, moved)
         }
         Change::Source { component, project, form, setting, built, install } => {
-            let wanted = source::Wanted {
-                component,
-                project: project.as_deref(),
-                form: *form,
-                setting,
-                built,
-                install,
-            };
+            let wanted =
+                source::Wanted { component, project: project.as_deref(), form: *form, setting, built, install };
             source::place(&words, &wanted)
         }
         Change::Base { from, to } => base::place(words, from, to),

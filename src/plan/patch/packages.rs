@@ -122,8 +122,10 @@ fn removed(
     let (Some(word), Some(before)) = (word, before) else {
         return Err(format!("line {line} does not spell {name} out: take it out there"));
     };
-    let json = words.lint.reading.instruction(found.command.instruction).is_none_or(|i| matches!(i.body, Body::Exec(_)));
-    let literal = document.slice(word.span).trim_matches(['"', '\'']).starts_with(|c: char| c.is_ascii_alphanumeric());
+    let json =
+        words.lint.reading.instruction(found.command.instruction).is_none_or(|i| matches!(i.body, Body::Exec(_)));
+    let literal =
+        document.slice(word.span).trim_matches(['"', '\'']).starts_with(|c: char| c.is_ascii_alphanumeric());
     let same_place = found.command.words.iter().filter(|w| w.span == word.span).count();
     if json || !literal || same_place != 1 || document.slice(word.span).contains('$') {
         return Err(format!("line {line} does not spell {name} out: take it out there"));
@@ -142,7 +144,10 @@ pub fn add(words: &Words<'_, '_>, manager: Manager, names: &[String]) -> Placed 
     if names.is_empty() || !names.iter().all(|n| is_package(n)) {
         return Placed::left(format!("`{list}` cannot be written into a command as it is"));
     }
-    let missing: Vec<&String> = names.iter().filter(|n| !all.iter().any(|f| f.name == **n && lint.in_image(f.command.instruction))).collect();
+    let missing: Vec<&String> = names
+        .iter()
+        .filter(|n| !all.iter().any(|f| f.name == **n && lint.in_image(f.command.instruction)))
+        .collect();
     if missing.is_empty() {
         return Placed::left(format!("the file asks for {list} already: build without the cache"));
     }

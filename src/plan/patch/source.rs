@@ -215,7 +215,12 @@ fn repeated<'a>(archs: &Archs<'a>, setting: &ArchSetting<'_>) -> Option<&'a Sour
 }
 
 /// Options that follow each other, written anew as a whole.
-fn options(words: &Words<'_, '_>, source: &SourceBuild, name: &str, wanted: &Wanted<'_>) -> Result<Vec<Edit>, String> {
+fn options(
+    words: &Words<'_, '_>,
+    source: &SourceBuild,
+    name: &str,
+    wanted: &Wanted<'_>,
+) -> Result<Vec<Edit>, String> {
     let document = &words.lint.reading.document;
     let spans: Vec<Span> = source.defines.iter().filter(|(n, _)| n == name).map(|(_, s)| s.span).collect();
     let whole = spans.iter().copied().reduce(Span::to).unwrap_or_default();
@@ -232,7 +237,9 @@ fn options(words: &Words<'_, '_>, source: &SourceBuild, name: &str, wanted: &Wan
         between.push(text);
     }
     let by = between.first().copied().unwrap_or(" ");
-    let one = |text: String| format!("arch=compute_{},code={text}", text.trim_start_matches(|c: char| !c.is_ascii_digit()));
+    let one = |text: String| {
+        format!("arch=compute_{},code={text}", text.trim_start_matches(|c: char| !c.is_ascii_digit()))
+    };
     let sass = wanted.built.sass.iter().map(|a| one(format!("sm_{}{}", a.number, a.suffix())));
     let ptx = wanted.built.ptx.iter().map(|a| one(format!("compute_{}{}", a.number, a.suffix())));
     let new: Vec<String> = sass.chain(ptx).collect();

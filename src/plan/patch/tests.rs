@@ -18,7 +18,12 @@ pub fn plan_of(changes: impl IntoIterator<Item = Change>) -> Plan {
 }
 
 /// The file after the plan, and what each step left.
-fn after(dockerfile: &str, files: &[(&str, &str)], plan: &Plan, tag: Option<&str>) -> (String, Vec<Option<String>>) {
+fn after(
+    dockerfile: &str,
+    files: &[(&str, &str)],
+    plan: &Plan,
+    tag: Option<&str>,
+) -> (String, Vec<Option<String>>) {
     let base = |reference: &str| Catalog::embedded().bases().find(reference).map(|b| b.env).unwrap_or_default();
     let inputs = Inputs { base_env: Some(&base), platform: Some("linux/amd64".to_owned()), ..Inputs::default() };
     let reading = read(parse(dockerfile.as_bytes()), &inputs);
@@ -145,7 +150,8 @@ fn texts_from_outside_do_nothing_but_stand_there() {
         }
     }
     // A value is quoted as a whole.
-    let (new, _) = after(&file, &[], &plan_of([Change::SetVariable { name: "N".into(), value: "a\"$b\\".into() }]), None);
+    let (new, _) =
+        after(&file, &[], &plan_of([Change::SetVariable { name: "N".into(), value: "a\"$b\\".into() }]), None);
     assert!(new.ends_with("ENV N=\"a\\\"\\$b\\\\\"\n"), "{new}");
 }
 
@@ -161,7 +167,8 @@ fn patches_of_a_corpus() {
         let Ok(text) = String::from_utf8(source.clone()) else { continue };
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let base = |reference: &str| Catalog::embedded().bases().find(reference).map(|b| b.env).unwrap_or_default();
-        let inputs = Inputs { base_env: Some(&base), platform: Some("linux/amd64".to_owned()), ..Inputs::default() };
+        let inputs =
+            Inputs { base_env: Some(&base), platform: Some("linux/amd64".to_owned()), ..Inputs::default() };
         let reading = read(parse(&source), &inputs);
         let asks = asks(&reading, &Beside(&[]));
         let targets = [target("RTX 5090@575")];
@@ -181,7 +188,13 @@ fn patches_of_a_corpus() {
             torch_list("detectron2"),
             torch_list("the-project"),
             sources::source("flash_attn", KnobForm::Env, "FLASH_ATTN_CUDA_ARCHS", "80;120", "sm_80 sm_120"),
-            sources::source("llama.cpp", KnobForm::Cmake, "CMAKE_CUDA_ARCHITECTURES", "80-real;120-real", "sm_80 sm_120"),
+            sources::source(
+                "llama.cpp",
+                KnobForm::Cmake,
+                "CMAKE_CUDA_ARCHITECTURES",
+                "80-real;120-real",
+                "sm_80 sm_120",
+            ),
             Change::Base {
                 from: from.unwrap_or_default(),
                 to: "nvidia/cuda:12.8.1-cudnn-devel-ubuntu22.04".into(),
@@ -200,7 +213,11 @@ fn patches_of_a_corpus() {
             let new = String::from_utf8(patch.apply(&source)).unwrap();
             only_in_place(&text, &new, &patch.edits);
             let step = &patch.steps[0];
-            assert!(!step.edits.is_empty() || step.left.is_some(), "{name}: {:?} does nothing", plan.steps[0].change);
+            assert!(
+                !step.edits.is_empty() || step.left.is_some(),
+                "{name}: {:?} does nothing",
+                plan.steps[0].change
+            );
             let kind = format!("{:?}", plan.steps[0].change);
             let kind = kind.split([' ', '{']).next().unwrap_or_default().to_owned();
             match &step.left {

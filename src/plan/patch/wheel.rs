@@ -33,7 +33,10 @@ impl Wanted<'_> {
 pub fn place(mut words: Words<'_, '_>, wanted: &Wanted<'_>, moved: &BTreeSet<&str>) -> Placed {
     let lint = words.lint;
     if !is_plain(wanted.specifier) || wanted.index.is_some_and(|(n, u)| !is_word(n) || !is_word(u)) {
-        return Placed::left(format!("{} cannot be written into a command as it is", escape(wanted.told().as_bytes())));
+        return Placed::left(format!(
+            "{} cannot be written into a command as it is",
+            escape(wanted.told().as_bytes())
+        ));
     }
     words.together = family(lint, wanted.package);
     let mut placed = Placed::default();
@@ -66,7 +69,11 @@ pub fn place(mut words: Words<'_, '_>, wanted: &Wanted<'_>, moved: &BTreeSet<&st
         found |= conda(&words, command, install, wanted, &mut placed);
     }
     if !found {
-        return Placed::left(format!("no command of the file asks for {} by name: {}", wanted.package, wanted.told()));
+        return Placed::left(format!(
+            "no command of the file asks for {} by name: {}",
+            wanted.package,
+            wanted.told()
+        ));
     }
     if placed.edits.is_empty()
         && placed.left.is_empty()
@@ -125,7 +132,9 @@ fn version(
         return Err(format!("line {line} takes it from an address of its own: put {} there", wanted.told()));
     }
     let arg = word_at(words.lint, command, span);
-    let old = arg.and_then(|a| a.text.value.known()).ok_or_else(|| format!("line {line}: what it asks for is not known"))?;
+    let old = arg
+        .and_then(|a| a.text.value.known())
+        .ok_or_else(|| format!("line {line}: what it asks for is not known"))?;
     let new = restated(old, requirement, wanted).ok_or_else(|| format!("line {line} asks for several versions"))?;
     let spot = Spot { span, instruction: command.instruction, command: Some(command) };
     // The version first, then the part behind `+`: two variables may make them.
@@ -142,7 +151,9 @@ fn version(
 
 /// Whether it is pinned to the version that is wanted: `2.7` is as good as `2.7.0`. Any local part is another matter.
 fn is_right(requirement: &Requirement, wanted: &Wanted<'_>) -> bool {
-    let Some(version) = wanted.version else { return wanted.specifier.is_empty() && requirement.pinned().is_none() };
+    let Some(version) = wanted.version else {
+        return wanted.specifier.is_empty() && requirement.pinned().is_none();
+    };
     let public = requirement.pinned().and_then(|p| p.split('+').next());
     public == Some(version)
         || public.is_some() && requirement.local().is_none() && requirement.allows(version) == Some(true)
@@ -239,7 +250,8 @@ fn moved(old: &str, name: &str, url: &str, new: &str) -> String {
     let whole = |at: usize| {
         let after = old.get(at + name.len()..).unwrap_or_default();
         let before = old.get(..at).unwrap_or_default();
-        (before.ends_with('/') && (after.is_empty() || after.starts_with('/'))).then(|| format!("{before}{new}{after}"))
+        (before.ends_with('/') && (after.is_empty() || after.starts_with('/')))
+            .then(|| format!("{before}{new}{after}"))
     };
     at.and_then(whole).unwrap_or_else(|| url.to_owned())
 }
@@ -289,10 +301,8 @@ fn companions(
         let public = pin.split('+').next().unwrap_or(pin);
         let wants = wheels.wants(&other.name, public, wanted.package);
         let fits = |specifier: &str| {
-            let asked = Requirement {
-                specifiers: specifier.split(',').filter_map(operator).collect(),
-                ..other.clone()
-            };
+            let asked =
+                Requirement { specifiers: specifier.split(',').filter_map(operator).collect(), ..other.clone() };
             wanted.version.and_then(|v| asked.allows(v))
         };
         match wants.as_ref().map(|w| (w, fits(&w.specifier))) {
@@ -300,11 +310,15 @@ fn companions(
             Some(_) | None if wanted.version.is_none() => {}
             Some((w, _)) => placed.left.push(format!(
                 "{} {public} beside it wants {}{}: pin its release for {}",
-                other.name, wanted.package, w.specifier, wanted.told()
+                other.name,
+                wanted.package,
+                w.specifier,
+                wanted.told()
             )),
             None => placed.left.push(format!(
                 "{} {public} is pinned beside it: see that it is for {}",
-                other.name, wanted.told()
+                other.name,
+                wanted.told()
             )),
         }
         let (Some(local), Some((name, _)), Asked::Here(span)) = (other.local(), wanted.index, &other.asked) else {
@@ -345,12 +359,15 @@ fn conda(
             }
             (Asked::Here(span), Some(version), None) => (*span, version),
             (Asked::Here(_), ..) => {
-                placed.left.push(format!("line {line} takes it from conda, which has no such index: {}", wanted.told()));
+                placed
+                    .left
+                    .push(format!("line {line} takes it from conda, which has no such index: {}", wanted.told()));
                 continue;
             }
         };
         let arg = word_at(words.lint, command, span).and_then(|a| a.text.value.known());
-        let plain = specification.as_deref().is_none_or(|s| s.trim_start_matches('=').split(['=', ' ']).count() == 1);
+        let plain =
+            specification.as_deref().is_none_or(|s| s.trim_start_matches('=').split(['=', ' ']).count() == 1);
         let Some(old) = arg.filter(|_| plain) else {
             placed.left.push(format!("line {line} names a build of conda's: take that of {version}"));
             continue;

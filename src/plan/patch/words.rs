@@ -235,13 +235,7 @@ impl<'l, 'a> Words<'l, 'a> {
     }
 
     /// The line of a use of a variable that should not change with it.
-    fn other_use(
-        &self,
-        name: &str,
-        within: Option<usize>,
-        origin: Option<Origin>,
-        way: &[Span],
-    ) -> Option<usize> {
+    fn other_use(&self, name: &str, within: Option<usize>, origin: Option<Origin>, way: &[Span]) -> Option<usize> {
         let document = &self.lint.reading.document;
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
         for (at, _) in document.text.match_indices(name) {
@@ -372,8 +366,7 @@ fn pieces(raw: &str) -> Result<Vec<Piece<'_>>, &'static str> {
 fn difference<'n>(old: &str, new: &'n str) -> (usize, usize, &'n str) {
     let head: usize = old.chars().zip(new.chars()).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
     let rest = |t: &str| t.get(head..).unwrap_or_default().chars().rev().collect::<Vec<_>>();
-    let tail: usize =
-        rest(old).iter().zip(&rest(new)).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
+    let tail: usize = rest(old).iter().zip(&rest(new)).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum();
     (head, old.len() - tail, new.get(head..new.len() - tail).unwrap_or_default())
 }
 

@@ -59,7 +59,8 @@ fn an_entry_is_taken_out_of_a_path() {
 #[test]
 fn variables_are_set_in_the_final_stage() {
     let set = |value: &str| Change::SetVariable { name: "NVIDIA_DRIVER_CAPABILITIES".into(), value: value.into() };
-    let file = "FROM a AS b\nENV NVIDIA_DRIVER_CAPABILITIES=x\nFROM c\nENV NVIDIA_DRIVER_CAPABILITIES=utility\nCMD x\n";
+    let file =
+        "FROM a AS b\nENV NVIDIA_DRIVER_CAPABILITIES=x\nFROM c\nENV NVIDIA_DRIVER_CAPABILITIES=utility\nCMD x\n";
     let new = done(file, set("compute,utility"));
     assert!(new.contains("FROM c\nENV NVIDIA_DRIVER_CAPABILITIES=compute,utility\n"), "{new}");
     let file = "FROM c\nRUN x\nEXPOSE 80\nCMD x\n";
@@ -127,7 +128,9 @@ fn packages_are_put_into_commands() {
     let file = "FROM a\nRUN pip install numpy\nRUN pip install torch -i https://download.pytorch.org/whl/cu128\n";
     let new = done(file, packages(true, Manager::Pip, &["nvidia-cudnn-cu12>=9"]));
     assert!(new.contains("pip install numpy \"nvidia-cudnn-cu12>=9\"\n"), "{new}");
-    assert!(left("FROM a\nRUN x\n", packages(true, Manager::Rpm, &["x"])).contains("no command of the final stage"));
+    assert!(
+        left("FROM a\nRUN x\n", packages(true, Manager::Rpm, &["x"])).contains("no command of the final stage")
+    );
     let file = "FROM a\nRUN pip install numpy\n";
     assert!(left(file, packages(true, Manager::Pip, &["numpy"])).contains("already"));
 }

@@ -123,12 +123,21 @@ fn what_cannot_be_changed_surely_is_left_with_its_reason() {
         (arg.as_str(), "CU is used in line 2 too"),
         ("FROM a\nARG V\nRUN pip install torch==$V\n", "not known"),
         ("FROM a\nRUN pip install torch==2.6.0 --index-url $PYPI\n", "which index it takes is not known"),
-        ("FROM a\nRUN pip install --pre torch==2.7.0 -i https://download.pytorch.org/whl/nightly/cu126\n", "nightly"),
+        (
+            "FROM a\nRUN pip install --pre torch==2.7.0 -i https://download.pytorch.org/whl/nightly/cu126\n",
+            "nightly",
+        ),
         ("FROM a\nRUN pip install numpy\n", "no command of the file asks for torch"),
-        ("FROM a\nRUN pip install https://x/torch-2.6.0%2Bcu124-cp312-cp312-linux_x86_64.whl\n", "an address of its own"),
+        (
+            "FROM a\nRUN pip install https://x/torch-2.6.0%2Bcu124-cp312-cp312-linux_x86_64.whl\n",
+            "an address of its own",
+        ),
         ("FROM a\nRUN conda install pytorch=2.5.1 pytorch-cuda=12.1 -c pytorch\n", "takes it from conda"),
         ("FROM a\nRUN pip install torch==2.7.0 -i https://download.pytorch.org/whl/cu128\n", "already"),
-        ("FROM a\nARG A=1\nRUN pip install torch==2.$((A+1)).0 -i https://download.pytorch.org/whl/cu128\n", "not known"),
+        (
+            "FROM a\nARG A=1\nRUN pip install torch==2.$((A+1)).0 -i https://download.pytorch.org/whl/cu128\n",
+            "not known",
+        ),
     ] {
         let why = left(file, torch("2.7.0", "cu128"));
         assert!(why.contains(words), "{why}\n{file}");
