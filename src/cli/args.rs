@@ -2,6 +2,7 @@
 
 mod diff;
 mod lint;
+mod plan;
 mod wheels;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::report::Format;
 
 pub use self::diff::DiffArgs;
 pub use self::lint::{LintArgs, RuleLevel};
+pub use self::plan::{Emit, PlanArgs};
 pub use self::wheels::WheelArgs;
 
 const EXAMPLES: &str = "\
@@ -75,7 +77,7 @@ pub enum Command {
     #[command(after_help = lint::HELP)]
     Lint(LintArgs),
     /// Judge an image and print what to rebuild or replace
-    #[command(after_help = PLAN_HELP)]
+    #[command(after_help = plan::HELP)]
     Plan(PlanArgs),
     /// Judge an image and print a shell script that checks the prediction on a GPU node
     #[command(after_help = VERIFY_HELP)]
@@ -118,11 +120,6 @@ Examples:
   imagelint scan --from-evidence scan.json --target b200@580
   imagelint scan IMAGE --baseline report.json        fails on what is new since that report
   imagelint scan IMAGE --target a100 --sizes";
-
-const PLAN_HELP: &str = "\
-Examples:
-  imagelint plan image.tar --target \"RTX 5090@575\"
-  eval \"$(imagelint plan image.tar --fleet fleet.toml --emit env --fail-on never)\"";
 
 const VERIFY_HELP: &str = "\
 Examples:
@@ -221,17 +218,6 @@ pub struct VerifyArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct PlanArgs {
-    #[command(flatten)]
-    pub image: ImageArgs,
-    #[command(flatten)]
-    pub wheels: WheelArgs,
-    /// How to print the plan
-    #[arg(long, value_enum, default_value_t = Emit::Text, help_heading = "Report")]
-    pub emit: Emit,
-}
-
-#[derive(Debug, clap::Args)]
 pub struct InspectArgs {
     /// ELF files, fatbins, cubins, PTX, static archives, wheels
     #[arg(value_name = "FILE", required = true)]
@@ -267,14 +253,6 @@ pub enum FailOn {
     Warning,
     Note,
     Never,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Emit {
-    /// For a person
-    Text,
-    /// `export NAME=value` lines for the build's shell
-    Env,
 }
 
 /// One `-o`.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use crate::config::{ConfigError, TargetError};
 use crate::image::ImageError;
 use crate::image::index::IndexError;
+use crate::plan::EmitError;
 
 /// Every one of these is exit status 2.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +44,10 @@ pub enum CliError {
     FixOfStandardInput,
     #[error("{place}: {what}")]
     BuildFile { place: String, what: String },
+    #[error("{0}")]
+    Plan(#[from] EmitError),
+    #[error("this form of the plan is of one image")]
+    OneImage,
     #[error("there is no command `{0}`")]
     NoSuchCommand(String),
     #[error("`imagelint {0}` is not available yet")]
@@ -69,12 +74,17 @@ impl CliError {
             Self::FixOfStandardInput => Some("--diff, which prints what would change".into()),
             Self::NoSuchCommand(word) => Some(format!("imagelint scan {word}")),
             Self::NotYet(_) => Some("imagelint --help, which lists what is".into()),
+            Self::Plan(EmitError::NoDockerfile) => {
+                Some("--dockerfile FILE, or --emit dockerfile for a new one".into())
+            }
+            Self::OneImage => Some("naming one image, or --emit json".into()),
             Self::NotEvidence { .. } => Some("imagelint scan IMAGE --save-evidence FILE, which writes one".into()),
             Self::NotBaseline { command, .. } => {
                 Some(format!("imagelint {command} -o json=FILE, which writes one"))
             }
             Self::NotOneImage { .. } => Some("imagelint scan IMAGE --save-evidence FILE, one file an image".into()),
-            Self::Image(_)
+            Self::Plan(EmitError::NoSuchTag(..) | EmitError::NoImage | EmitError::Bake(_))
+            | Self::Image(_)
             | Self::Index(_)
             | Self::Config(_)
             | Self::Target(_)

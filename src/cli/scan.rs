@@ -38,7 +38,8 @@ pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
         }
         Ok(())
     };
-    let status = judge_and_amend(&args.image, screen, amend, |report, status, several| {
+    let status = judge_and_amend(&args.image, screen, amend, |judged| {
+        let Judged { report, status, several, .. } = judged;
         let style = screen.style(Some(status));
         let mut out = Vec::new();
         if args.format == Format::Sarif {
@@ -63,13 +64,24 @@ fn log(runs: Vec<sarif::Run>) -> Result<Vec<u8>, CliError> {
     sarif::log(runs).map_err(|source| CliError::Write { place: "the report".into(), source })
 }
 
+/// One image, judged.
+pub struct Judged<'a> {
+    pub report: &'a Report,
+    /// The exit status that the report alone would give.
+    pub status: u8,
+    /// Whether it is one of several images.
+    pub several: bool,
+    /// Of each platform that was scanned.
+    pub evidence: &'a [Evidence],
+    pub beside: Option<&'a Beside<'a>>,
+}
+
 /// Scans (or loads) and judges each image, hands each report to `show` as soon as it is there, and writes the files
-/// that were asked for. `show` is told the exit status that the report alone would give, and whether it is one of
-/// several. One image that cannot be read does not keep the others from being judged.
+/// that were asked for. One image that cannot be read does not keep the others from being judged.
 pub fn judge(
     args: &ImageArgs,
     screen: &Screen,
-    show: impl FnMut(&Report, u8, bool) -> Result<(), CliError>,
+    show: impl FnMut(Judged<'_>) -> Result<(), CliError>,
 ) -> Result<u8, CliError> {
     judge_and_amend(args, screen, |_, _| Ok(()), show)
 }
@@ -87,7 +99,7 @@ pub fn judge_and_amend(
     args: &ImageArgs,
     screen: &Screen,
     amend: impl Fn(&mut Report, &Made<'_>) -> Result<(), CliError>,
-    mut show: impl FnMut(&Report, u8, bool) -> Result<(), CliError>,
+    mut show: impl FnMut(Judged<'_>) -> Result<(), CliError>,
 ) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
     let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
@@ -126,7 +138,7 @@ pub fn judge_and_amend(
         let status = lint::exit_code(&report, args.fail_on.into(), args.allow_gaps);
         screen.unanswered(&lint::unanswered(&report, args.allow_gaps));
         worst = worst.max(status);
-        show(&report, status, several)?;
+        show(Judged { report: &report, status, several, evidence: &evidence, beside: beside.as_ref() })?;
         if args.save_evidence.is_some() {
             kept.extend(evidence);
         }

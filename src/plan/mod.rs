@@ -7,14 +7,17 @@
 mod choices;
 mod choose;
 mod emit;
+mod fresh;
 mod need;
+pub mod patch;
 mod recode;
+mod shell;
 mod split;
 mod state;
 #[cfg(test)]
 mod tests;
 
-pub use emit::{Emit, emit};
+pub use emit::{Emit, EmitError, Emitted, Input, Written, emit};
 
 use std::collections::BTreeMap;
 

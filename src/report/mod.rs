@@ -12,13 +12,14 @@ mod lint_table;
 pub mod model;
 mod paint;
 #[cfg(test)]
-mod sample;
+pub mod sample;
 pub mod sarif;
 mod sizes;
 mod snippet;
 pub mod source;
 pub mod table;
 pub mod text;
+pub mod unified;
 pub mod verify;
 
 use std::io::{self, Write};

@@ -29,7 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("scan", &["catalog", "device", "image", "inventory", "loader", "model", "stream"]),
     ("report", &["model"]),
     ("diff", &["catalog", "lint", "model", "report"]),
-    ("plan", &["catalog", "inventory", "lint", "model", "report"]),
+    ("plan", &["catalog", "dockerfile", "inventory", "lint", "model", "report"]),
     ("lint", &["catalog", "config", "dockerfile", "inventory", "model", "plan", "report"]),
     ("cli", &["catalog", "config", "diff", "dockerfile", "image", "lint", "model", "plan", "report", "scan"]),
 ];
