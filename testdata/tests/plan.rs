@@ -253,7 +253,11 @@ fn buildx_reads_the_bake_files() {
 fn a_new_dockerfile_starts_from_the_image() {
     let packages = |manager, add: bool, names: &[&str]| {
         let names = names.iter().map(|n| (*n).to_owned()).collect();
-        if add { Change::AddPackages { manager, names } } else { Change::RemovePackages { manager, names } }
+        if add {
+            Change::AddPackages { manager, names, libraries: Vec::new() }
+        } else {
+            Change::RemovePackages { manager, names }
+        }
     };
     let mut all = plan();
     for change in [
