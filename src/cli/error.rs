@@ -40,6 +40,20 @@ pub enum CliError {
     NoSuchCommand(String),
     #[error("`imagelint {0}` is not available yet")]
     NotYet(String),
+    #[error("no targets: there is nothing to rebuild for")]
+    NoTargets,
+    #[error("{}", no_builder(*.0))]
+    NoBuilder(Option<&'static str>),
+    #[error("{builder} could not {what} ({how}){}", last_lines(.tail))]
+    Builder { builder: &'static str, what: String, how: String, tail: Vec<String> },
+    #[error("{builder} cannot be started: {source}")]
+    Start { builder: &'static str, source: std::io::Error },
+    #[error("{name} was built, and cannot be judged: {why}")]
+    NotSeen { name: String, why: String },
+    #[error("--write: no single image serves the fleet, and {place} cannot hold what builds several")]
+    WriteOfSeveral { place: String },
+    #[error("{reference}: {why}")]
+    NoStart { reference: String, why: &'static str },
 }
 
 impl CliError {
@@ -62,6 +76,13 @@ impl CliError {
             Self::FixOfStandardInput => Some("--diff, which prints what would change".into()),
             Self::NoSuchCommand(word) => Some(format!("imagelint scan {word}")),
             Self::NotYet(_) => Some("imagelint --help, which lists what is".into()),
+            Self::NoTargets => Some("--target GPU[@DRIVER], or an imagelint.toml that names them".into()),
+            Self::NoBuilder(Some(_)) => Some("leaving --builder out, which takes the first that runs".into()),
+            Self::NoBuilder(None) => {
+                Some("installing buildah or podman, which need no daemon, or docker with its daemon".into())
+            }
+            Self::NoStart { .. } => Some("--dockerfile FILE, the one that it was built from".into()),
+            Self::WriteOfSeveral { .. } => Some("the same without --write: the diffs are printed".into()),
             Self::NotEvidence { .. } => Some("imagelint scan IMAGE --save-evidence FILE, which writes one".into()),
             Self::Image(_)
             | Self::Config(_)
@@ -71,7 +92,27 @@ impl CliError {
             | Self::NotFound(_)
             | Self::TooLarge { .. }
             | Self::BuildFile { .. }
+            | Self::Builder { .. }
+            | Self::NotSeen { .. }
+            | Self::Start { .. }
             | Self::Write { .. } => None,
         }
     }
+}
+
+fn no_builder(asked: Option<&'static str>) -> String {
+    match asked {
+        Some("docker") => "docker does not run here, or its daemon does not answer".to_owned(),
+        Some(name) => format!("{name} does not run here"),
+        None => "no builder runs here: docker (with its daemon), buildah and podman were tried".to_owned(),
+    }
+}
+
+/// On lines of their own.
+fn last_lines(tail: &[String]) -> String {
+    if tail.is_empty() {
+        return "; it printed nothing".to_owned();
+    }
+    let lines: Vec<String> = tail.iter().map(|line| format!("\n  {line}")).collect();
+    format!("; the last that it printed:{}", lines.concat())
 }

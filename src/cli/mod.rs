@@ -11,6 +11,7 @@ mod lists;
 mod output;
 mod plan;
 mod progress;
+mod rebuild;
 mod saved;
 mod scan;
 mod verify;
@@ -38,6 +39,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Scan(args) => scan::run(args, &screen),
         Command::Lint(args) => lint::run(args, &screen),
         Command::Plan(args) => plan::run(args, &screen),
+        Command::Rebuild(args) => rebuild::run(args, &screen),
         Command::VerifyScript(args) => verify::run(args, &screen),
         Command::Inspect(args) => inspect::run(args, &screen),
         Command::Explain(args) => explain::run(args, &screen),

@@ -124,7 +124,8 @@ pub fn judge(
     Ok(worst)
 }
 
-fn one(image: &str, args: &ImageArgs, fleet: &Fleet, screen: &Screen) -> Result<Vec<Evidence>, CliError> {
+/// The evidence of one image, of each platform that the fleet is of.
+pub fn one(image: &str, args: &ImageArgs, fleet: &Fleet, screen: &Screen) -> Result<Vec<Evidence>, CliError> {
     let open = OpenOptions { insecure: args.insecure_registries.clone(), ..OpenOptions::default() };
     let mut options = ScanOptions { jobs: args.jobs, ..ScanOptions::default() };
     if let Some(ratio) = args.max_ratio {

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::Report;
 use super::lint::LintReport;
+use super::rebuild::RebuildReport;
 
 /// One indented object.
 pub fn write_pretty(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -25,6 +26,11 @@ pub fn schema() -> String {
 /// The JSON schema of a report of Dockerfiles, as kept in `rules/lint.schema.json`.
 pub fn lint_schema() -> String {
     schema_of::<LintReport>()
+}
+
+/// The JSON schema of a rebuild, as kept in `rules/rebuild.schema.json`.
+pub fn rebuild_schema() -> String {
+    schema_of::<RebuildReport>()
 }
 
 fn schema_of<T: schemars::JsonSchema>() -> String {
@@ -50,7 +56,11 @@ mod tests {
 
     #[test]
     fn the_kept_schemas_are_fresh() {
-        for (kept, schema) in [("rules/report.schema.json", schema()), ("rules/lint.schema.json", lint_schema())] {
+        for (kept, schema) in [
+            ("rules/report.schema.json", schema()),
+            ("rules/lint.schema.json", lint_schema()),
+            ("rules/rebuild.schema.json", rebuild_schema()),
+        ] {
             let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(kept);
             if std::env::var_os("UPDATE_GOLDEN").is_some() {
                 std::fs::write(&path, &schema).unwrap();

@@ -8,6 +8,7 @@ pub mod lint;
 mod lint_table;
 pub mod model;
 mod paint;
+pub mod rebuild;
 #[cfg(test)]
 mod sample;
 pub mod sarif;
