@@ -127,30 +127,30 @@ pub struct Ended {
     pub tail: Vec<String>,
 }
 
-/// Runs a program; what it prints goes to standard error line by line as it comes, unless `quiet`.
-pub fn stream(command: &mut Command, quiet: bool, secrets: &Secrets, watch: &Watch) -> io::Result<Ended> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = watch.spawn(command)?;
-    let tail = Mutex::new(VecDeque::new());
-    let (out, err) = (child.stdout.take(), child.stderr.take());
-    let status = thread::scope(|scope| {
-        scope.spawn(|| out.map(|pipe| pass_on(pipe, quiet, secrets, &tail)));
-        scope.spawn(|| err.map(|pipe| pass_on(pipe, quiet, secrets, &tail)));
-        child.wait()
-    });
+/// Runs a program; what it prints goes to standard error line by line as it comes, unless `quiet`. Both its outputs are
+/// one pipe, so that lines keep their order.
+pub fn stream(mut command: Command, quiet: bool, secrets: &Secrets, watch: &Watch) -> io::Result<Ended> {
+    let (reader, writer) = io::pipe()?;
+    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let mut child = watch.spawn(&mut command)?;
+    // Its ends of the pipe: the last that is closed ends the reading.
+    drop(command);
+    let tail = pass_on(reader, quiet, secrets);
+    let status = child.wait();
     watch.ended();
-    let tail = tail.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(Ended { status: status?, tail: tail.into() })
 }
 
-fn pass_on(pipe: impl Read, quiet: bool, secrets: &Secrets, tail: &Mutex<VecDeque<String>>) {
+/// Gives the last lines.
+fn pass_on(pipe: impl Read, quiet: bool, secrets: &Secrets) -> VecDeque<String> {
+    let mut tail = VecDeque::new();
     let mut pipe = BufReader::new(pipe);
     let mut line = Vec::new();
     loop {
         line.clear();
         // What cannot be read any more is over.
         if pipe.by_ref().take(LONGEST).read_until(b'\n', &mut line).unwrap_or(0) == 0 {
-            return;
+            return tail;
         }
         let line = secrets.hidden(&line);
         if !quiet {
@@ -165,7 +165,6 @@ fn pass_on(pipe: impl Read, quiet: bool, secrets: &Secrets, tail: &Mutex<VecDequ
         if text.trim().is_empty() {
             continue;
         }
-        let mut tail = tail.lock().unwrap_or_else(PoisonError::into_inner);
         if tail.len() == KEPT {
             tail.pop_front();
         }
@@ -189,7 +188,7 @@ pub fn answers(command: &mut Command, within: Duration, watch: &Watch) -> Option
         match child.try_wait() {
             Ok(None) if started.elapsed() < within => thread::sleep(STEP),
             Ok(None) => {
-                group.map(end_group);
+                let _ = group.map(|group| kill_process_group(group, Signal::KILL));
                 let _ = child.wait();
                 break None;
             }
@@ -221,7 +220,7 @@ mod tests {
     fn the_last_lines_are_kept_as_text() {
         let script = "i=0; while [ $i -lt 50 ]; do i=$((i+1)); echo line $i; done; printf '\\033[31mred\\033[0m\\n' >&2; \
                       printf '10%%\\r100%%\\nno end'; exit 3";
-        let ended = stream(&mut shell(script), true, &Secrets::default(), &idle()).unwrap();
+        let ended = stream(shell(script), true, &Secrets::default(), &idle()).unwrap();
         assert_eq!((ended.status.code(), ended.tail.len()), (Some(3), KEPT));
         let text = ended.tail.join("\n");
         assert!(text.contains("red") && text.contains("line 50") && text.contains("no end"), "{text}");

@@ -345,9 +345,9 @@ impl Run<'_> {
         Ok(place)
     }
 
-    fn streamed(&self, builder: &Builder, mut command: std::process::Command) -> Result<Ended, CliError> {
+    fn streamed(&self, builder: &Builder, command: std::process::Command) -> Result<Ended, CliError> {
         let start = |source| CliError::Start { builder: builder.label(), source };
-        stream(&mut command, self.screen.quiet, &self.secrets, &self.watch).map_err(start)
+        stream(command, self.screen.quiet, &self.secrets, &self.watch).map_err(start)
     }
 
     fn push(&mut self, name: &str) -> Result<(), CliError> {

@@ -4,7 +4,7 @@ use crate::catalog::arch_lists::{ArchList, Grammar};
 use crate::catalog::compat::{Block, Fit};
 use crate::dockerfile::edit::Edit;
 use crate::dockerfile::value::Value;
-use crate::lint::dockerfile::arch_settings::{ArchSetting, Place};
+use crate::lint::dockerfile::arch_settings::{ArchSetting, How, Place};
 use crate::lint::dockerfile::builds::{Build, By};
 use crate::lint::dockerfile::{Found, Lint};
 use crate::model::{Capability, SmArch, Target};
@@ -187,7 +187,11 @@ impl<'a, 's> Judged<'a, 's> {
         };
         let given = if place.default_of_arg { ", as the ARG's default or with --build-arg" } else { "" };
         found = found.help(format!("write {}{given}", lists::shown(&new)));
-        match lists::write(lint, place, &new).or_else(|| self.one_more(lint, archs, missing)) {
+        let edit = match (setting.how, setting.variable.grammar) {
+            (How::Option, Grammar::Gencode) => self.one_more(lint, archs, missing),
+            _ => lists::write(lint, place, &new),
+        };
+        match edit {
             Some(edit) => found.suggest(format!("add {}", lists::list_of(missing)), vec![edit]),
             None => found,
         }
@@ -195,12 +199,9 @@ impl<'a, 's> Judged<'a, 's> {
 }
 
 impl<'a> Judged<'a, '_> {
-    /// Of an option that is given several times, as nvcc's `-gencode`: the last with what is missing behind it.
+    /// Of an option that is given once for each, as nvcc's `-gencode`: the last with what is missing behind it.
     fn one_more(&self, lint: &Lint<'a>, archs: &Archs<'a>, missing: &[Capability]) -> Option<Edit> {
         let setting = self.setting;
-        if setting.variable.grammar != Grammar::Gencode {
-            return None;
-        }
         let source = archs.readers(setting).find_map(|b| b.source)?;
         let (_, last) = source.defines.iter().rfind(|(name, _)| *name == setting.name)?;
         let old = lint.reading.document.slice(last.span);
