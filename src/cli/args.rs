@@ -1,6 +1,7 @@
 //! What can be typed.
 
 mod lint;
+mod plan;
 mod rebuild;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use crate::model::Platform;
 use crate::report::Format;
 
 pub use self::lint::{LintArgs, RuleLevel};
+pub use self::plan::{Emit, PlanArgs};
 pub use self::rebuild::{BuilderName, RebuildArgs};
 
 const EXAMPLES: &str = "\
@@ -72,7 +74,7 @@ pub enum Command {
     #[command(after_help = lint::HELP)]
     Lint(LintArgs),
     /// Judge an image and print what to rebuild or replace
-    #[command(after_help = PLAN_HELP)]
+    #[command(after_help = plan::HELP)]
     Plan(PlanArgs),
     /// Carry the plan out with an installed builder, then judge what was built
     #[command(after_help = rebuild::HELP)]
@@ -113,11 +115,6 @@ Examples:
   imagelint scan oci-archive:image.tar -o json=report.json
   imagelint scan IMAGE --save-evidence scan.json
   imagelint scan --from-evidence scan.json --target b200@580";
-
-const PLAN_HELP: &str = "\
-Examples:
-  imagelint plan image.tar --target \"RTX 5090@575\"
-  eval \"$(imagelint plan image.tar --fleet fleet.toml --emit env --fail-on never)\"";
 
 const VERIFY_HELP: &str = "\
 Examples:
@@ -203,15 +200,6 @@ pub struct VerifyArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub struct PlanArgs {
-    #[command(flatten)]
-    pub image: ImageArgs,
-    /// How to print the plan
-    #[arg(long, value_enum, default_value_t = Emit::Text, help_heading = "Report")]
-    pub emit: Emit,
-}
-
-#[derive(Debug, clap::Args)]
 pub struct InspectArgs {
     /// ELF files, fatbins, cubins, PTX, static archives, wheels
     #[arg(value_name = "FILE", required = true)]
@@ -248,14 +236,6 @@ pub enum FailOn {
     Warning,
     Note,
     Never,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Emit {
-    /// For a person
-    Text,
-    /// `export NAME=value` lines for the build's shell
-    Env,
 }
 
 /// One `-o`.

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::config::{ConfigError, TargetError};
 use crate::image::ImageError;
+use crate::plan::EmitError;
 
 /// Every one of these is exit status 2.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +37,10 @@ pub enum CliError {
     FixOfStandardInput,
     #[error("{place}: {what}")]
     BuildFile { place: String, what: String },
+    #[error("{0}")]
+    Plan(#[from] EmitError),
+    #[error("this form of the plan is of one image")]
+    OneImage,
     #[error("there is no command `{0}`")]
     NoSuchCommand(String),
     #[error("`imagelint {0}` is not available yet")]
@@ -52,8 +57,8 @@ pub enum CliError {
     NotSeen { name: String, why: String },
     #[error("--write: no single image serves the fleet, and {place} cannot hold what builds several")]
     WriteOfSeveral { place: String },
-    #[error("{reference}: {why}")]
-    NoStart { reference: String, why: &'static str },
+    #[error("{builder} cannot start a build from {reference}")]
+    NoStart { reference: String, builder: &'static str },
 }
 
 impl CliError {
@@ -81,10 +86,17 @@ impl CliError {
             Self::NoBuilder(None) => {
                 Some("installing buildah or podman, which need no daemon, or docker with its daemon".into())
             }
-            Self::NoStart { .. } => Some("--dockerfile FILE, the one that it was built from".into()),
+            Self::NoStart { .. } => {
+                Some("--dockerfile FILE, or --builder buildah, which starts from archives and layouts".into())
+            }
             Self::WriteOfSeveral { .. } => Some("the same without --write: the diffs are printed".into()),
+            Self::Plan(EmitError::NoDockerfile) => {
+                Some("--dockerfile FILE, or --emit dockerfile for a new one".into())
+            }
+            Self::OneImage => Some("naming one image, or --emit json".into()),
             Self::NotEvidence { .. } => Some("imagelint scan IMAGE --save-evidence FILE, which writes one".into()),
-            Self::Image(_)
+            Self::Plan(EmitError::NoSuchTag(..) | EmitError::NoImage | EmitError::Bake(_))
+            | Self::Image(_)
             | Self::Config(_)
             | Self::Target(_)
             | Self::Read { .. }

@@ -3,13 +3,42 @@
 use super::args::{Emit, PlanArgs};
 use super::error::CliError;
 use super::output::Screen;
-use super::scan;
-use crate::plan;
+use super::scan::{self, Judged};
+use crate::plan::{self, Input, Written};
 
 pub fn run(args: &PlanArgs, screen: &Screen) -> Result<u8, CliError> {
-    let emit = match args.emit {
+    let form = match args.emit {
         Emit::Text => plan::Emit::Text,
         Emit::Env => plan::Emit::Env,
+        Emit::Dockerfile => plan::Emit::Dockerfile,
+        Emit::Diff => plan::Emit::Diff,
+        Emit::Bake => plan::Emit::Bake,
+        Emit::Json => plan::Emit::Json,
     };
-    scan::judge(&args.image, screen, |report, _, _| screen.print(plan::emit(report, emit).as_bytes()))
+    if form == plan::Emit::Diff && args.image.dockerfile.is_none() {
+        return Err(CliError::Plan(plan::EmitError::NoDockerfile));
+    }
+    scan::judge(&args.image, screen, |judged| {
+        if judged.several && form.is_of_one_image() {
+            return Err(CliError::OneImage);
+        }
+        print(args, screen, form, &judged)
+    })
+}
+
+fn print(args: &PlanArgs, screen: &Screen, form: plan::Emit, judged: &Judged<'_>) -> Result<(), CliError> {
+    let lint = judged.beside.map(|b| b.lint(judged.evidence.first()));
+    let path = judged.beside.map(|b| b.path());
+    let written = lint.as_ref().zip(path.as_deref()).map(|(lint, path)| Written { lint, path });
+    let input = Input {
+        report: judged.report,
+        config: judged.evidence.first().map(|e| &e.image.config),
+        dockerfile: written,
+        tag: args.tag.as_deref(),
+    };
+    let emitted = plan::emit(&input, form)?;
+    for note in &emitted.notes {
+        screen.notice(note);
+    }
+    screen.print(&emitted.bytes)
 }

@@ -24,7 +24,8 @@ use crate::scan::{self, ScanOptions, Scanned, Silent};
 pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     let mut first = true;
     let mut runs = Vec::new();
-    let status = judge(&args.image, screen, |report, status, several| {
+    let status = judge(&args.image, screen, |judged| {
+        let Judged { report, status, several, .. } = judged;
         let style = screen.style(Some(status));
         let mut out = Vec::new();
         if args.format == Format::Sarif {
@@ -49,13 +50,24 @@ fn log(runs: Vec<sarif::Run>) -> Result<Vec<u8>, CliError> {
     sarif::log(runs).map_err(|source| CliError::Write { place: "the report".into(), source })
 }
 
+/// One image, judged.
+pub struct Judged<'a> {
+    pub report: &'a Report,
+    /// The exit status that the report alone would give.
+    pub status: u8,
+    /// Whether it is one of several images.
+    pub several: bool,
+    /// Of each platform that was scanned.
+    pub evidence: &'a [Evidence],
+    pub beside: Option<&'a Beside<'a>>,
+}
+
 /// Scans (or loads) and judges each image, hands each report to `show` as soon as it is there, and writes the files
-/// that were asked for. `show` is told the exit status that the report alone would give, and whether it is one of
-/// several. One image that cannot be read does not keep the others from being judged.
+/// that were asked for. One image that cannot be read does not keep the others from being judged.
 pub fn judge(
     args: &ImageArgs,
     screen: &Screen,
-    mut show: impl FnMut(&Report, u8, bool) -> Result<(), CliError>,
+    mut show: impl FnMut(Judged<'_>) -> Result<(), CliError>,
 ) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
     let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
@@ -92,7 +104,7 @@ pub fn judge(
         let status = lint::exit_code(&report, args.fail_on.into(), args.allow_gaps);
         screen.unanswered(&lint::unanswered(&report, args.allow_gaps));
         worst = worst.max(status);
-        show(&report, status, several)?;
+        show(Judged { report: &report, status, several, evidence: &evidence, beside: beside.as_ref() })?;
         if args.save_evidence.is_some() {
             kept.extend(evidence);
         }

@@ -8,7 +8,7 @@ use crate::report;
 
 pub fn run(args: &VerifyArgs, screen: &Screen) -> Result<u8, CliError> {
     let status =
-        scan::judge(&args.image, screen, |report, _, _| screen.print(report::verify::script(report).as_bytes()))?;
+        scan::judge(&args.image, screen, |judged| screen.print(report::verify::script(judged.report).as_bytes()))?;
     // A script that says "fails" is as good an answer as one that says "runs".
     Ok(if status == UNANSWERED { UNANSWERED } else { 0 })
 }

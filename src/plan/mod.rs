@@ -2,8 +2,11 @@
 //! that would serve the fleet.
 
 mod emit;
+mod fresh;
+pub mod patch;
+mod shell;
 
-pub use emit::{Emit, emit};
+pub use emit::{Emit, EmitError, Emitted, Input, Written, emit};
 
 use std::collections::BTreeSet;
 

@@ -16,6 +16,7 @@ mod snippet;
 pub mod source;
 pub mod table;
 pub mod text;
+pub mod unified;
 pub mod verify;
 
 use std::io::{self, Write};

@@ -278,6 +278,17 @@ fn of_an_image_the_verdicts_before_are_measured() {
 }
 
 #[test]
+fn what_no_dockerfile_that_starts_from_the_image_can_mend_is_not_built() {
+    let bench = Bench::new(&["buildah"]);
+    let ran = bench.rebuild(&["fake/narrow.tar", "--format", "json"], &[]);
+    assert_eq!((ran.code, bench.text("fake/calls").as_str()), (1, ""), "{ran:?}");
+    assert!(ran.err.contains("no step of the plan"), "{ran:?}");
+    let json = ran.json();
+    assert_eq!((&json["kept"], &json["builds"]), (&false.into(), &serde_json::json!([])));
+    assert!(json["plan"]["steps"].is_array(), "{json}");
+}
+
+#[test]
 fn it_is_pushed_last() {
     let bench = Bench::new(&["buildah"]);
     let args = with(&["--tag", "r/app:2", "--push", "--build-arg", "A=b", "--stage", "final"]);
@@ -375,7 +386,6 @@ fn usage_errors_say_what_was_meant() {
     };
     told(&with(&["--push"]), &["--tag"]);
     told(&["fake/narrow.tar", "--write"], &["--dockerfile"]);
-    told(&["fake/narrow.tar"], &["there is no Dockerfile", "--dockerfile FILE"]);
     told(&["--dockerfile", "nosuch"], &["nosuch"]);
     told(&with(&["--context", "nosuch"]), &["nosuch"]);
     let mut bare = common::program();

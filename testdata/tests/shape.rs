@@ -27,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &["catalog", "model"]),
     ("scan", &["catalog", "device", "image", "inventory", "loader", "model", "stream"]),
     ("report", &["model"]),
-    ("plan", &["catalog", "inventory", "lint", "model", "report"]),
+    ("plan", &["catalog", "dockerfile", "inventory", "lint", "model", "report"]),
     ("lint", &["catalog", "config", "dockerfile", "inventory", "model", "plan", "report"]),
     ("cli", &["catalog", "config", "dockerfile", "image", "lint", "model", "plan", "report", "scan"]),
 ];

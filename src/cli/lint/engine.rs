@@ -134,14 +134,18 @@ impl<'a> Engine<'a> {
 
     /// What the rules say, beside the image that the file made where that was scanned.
     pub fn report(&self, name: &str, understood: &Understood, image: Option<&Evidence>) -> FileReport {
-        let lint = Lint {
+        dockerfile::file(name, &self.beside(understood, image), &self.levels)
+    }
+
+    /// What rules and plans look at.
+    pub fn beside<'l>(&'l self, understood: &'l Understood, image: Option<&'l Evidence>) -> Lint<'l> {
+        Lint {
             reading: &understood.reading,
             asks: &understood.asks,
             targets: &self.fleet.targets,
             catalog: self.catalog,
             image,
-        };
-        dockerfile::file(name, &lint, &self.levels)
+        }
     }
 
     /// Findings that neither a comment nor a waiver covers.

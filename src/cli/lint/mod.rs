@@ -7,14 +7,14 @@ mod engine;
 mod fix;
 mod subject;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
 use self::discover::Named;
 pub use self::discover::shown;
 use self::engine::{Build, Engine, Linted, Understood};
-pub use self::subject::{Mended, Subject};
+pub use self::subject::{Around, Mended, Subject};
 use super::UNANSWERED;
 use super::args::{LintArgs, RuleLevel};
 use super::error::CliError;
@@ -26,7 +26,8 @@ use crate::config::{Date, Fleet};
 use crate::lint::dockerfile::{Levels, Loudness};
 use crate::lint::{self, RULES, dockerfile};
 use crate::model::Evidence;
-use crate::report::Report;
+use crate::plan::patch;
+use crate::report::{Report, unified};
 
 /// Bytes of a Dockerfile that are read.
 const MOST_BYTES: u64 = 16 << 20;
@@ -125,7 +126,7 @@ fn finish(
 ) -> Result<(), CliError> {
     if args.diff {
         let (new, _) = fix::apply(&one.bytes, &one.report.source, &engine.standing(&one.report), |_| true);
-        patches.extend(fix::patch(&one.report.file, &one.bytes, &new));
+        patches.extend(unified::patch(&one.report.file, &one.bytes, &new));
         return Ok(());
     }
     let Some(path) = one.path.clone().filter(|_| args.fix) else { return Ok(()) };
@@ -152,8 +153,20 @@ fn finish(
 /// The Dockerfile that images were built from, understood once for all of them.
 pub struct Beside<'a> {
     engine: Engine<'a>,
+    path: PathBuf,
     name: String,
     understood: Understood,
+}
+
+/// A path from the working directory; of one that is elsewhere, what is left without the way there.
+fn relative(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let inside = here.as_deref().and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path);
+    let normal = inside.components().filter_map(|c| match c {
+        std::path::Component::Normal(name) => Some(name.to_string_lossy()),
+        _ => None,
+    });
+    normal.collect::<Vec<_>>().join("/")
 }
 
 impl<'a> Beside<'a> {
@@ -167,12 +180,25 @@ impl<'a> Beside<'a> {
         let engine = Engine::new(build, fleet, dockerfile::levels(fleet), catalog)?;
         let file = Named { name: discover::shown(path), path: Some(path.to_owned()) };
         let understood = engine.understand(Some(path), &engine::bytes(&file)?);
-        Ok(Self { engine, name: file.name, understood })
+        Ok(Self { engine, path: path.to_owned(), name: file.name, understood })
     }
 
-    /// Adds what the file says to what its image says.
+    /// The file, read, beside an image.
+    pub fn lint<'l>(&'l self, image: Option<&'l Evidence>) -> dockerfile::Lint<'l> {
+        self.engine.beside(&self.understood, image)
+    }
+
+    /// The file's path from the working directory, where it is below that.
+    pub fn path(&self) -> String {
+        relative(&self.path)
+    }
+
+    /// Adds what the file says to what its image says, and tells the plan where it changes the file.
     pub fn join(&self, report: &mut Report, evidence: &[Evidence]) {
         let Engine { fleet, levels, catalog, base, .. } = &self.engine;
+        if let Some(plan) = &mut report.plan {
+            patch::tell(plan, &self.lint(evidence.first()), &self.name);
+        }
         dockerfile::image::point(report, evidence, &self.understood.reading, &self.name);
         let mut file = self.engine.report(&self.name, &self.understood, evidence.first());
         dockerfile::image::measured(&mut file, report);

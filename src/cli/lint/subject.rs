@@ -11,13 +11,25 @@ use crate::cli::error::CliError;
 use crate::config::Fleet;
 use crate::lint::dockerfile;
 use crate::model::{Evidence, Finding, Severity, Verdict};
+use crate::plan::patch;
+use crate::report::{Plan, unified};
 
 pub struct Subject<'a> {
     engine: Engine<'a>,
-    pub path: PathBuf,
+    /// Absent: the file is yet to be made.
+    pub path: Option<PathBuf>,
     /// What reports call it.
     pub name: String,
     pub bytes: Vec<u8>,
+}
+
+/// What is said of a build besides its Dockerfile.
+#[derive(Debug, Clone, Default)]
+pub struct Around<'a> {
+    pub build_args: &'a [String],
+    pub stage: Option<&'a str>,
+    pub platform: Option<String>,
+    pub context: Option<&'a Path>,
 }
 
 /// A file's new bytes.
@@ -31,30 +43,30 @@ pub struct Mended {
 }
 
 impl<'a> Subject<'a> {
-    /// Reads the file. `build_args`, `stage` and `platform` are those that it is to be built with.
+    /// Reads the file; without a path there is none yet, and it is empty.
     pub fn read(
-        path: &Path,
-        build_args: &[String],
-        stage: Option<&str>,
-        platform: Option<String>,
-        context: &Path,
+        path: Option<&Path>,
+        around: Around<'_>,
         fleet: &'a Fleet,
         catalog: &'a Catalog,
     ) -> Result<Self, CliError> {
         let build = Build {
-            target: stage.map(str::to_owned),
-            platform,
-            context: Some(context.to_owned()),
-            ..Build::with_args(build_args)
+            target: around.stage.map(str::to_owned),
+            platform: around.platform,
+            context: around.context.map(Path::to_owned),
+            ..Build::with_args(around.build_args)
         };
         let engine = Engine::new(build, fleet, dockerfile::levels(fleet), catalog)?;
+        let Some(path) = path else {
+            return Ok(Self { engine, path: None, name: "Dockerfile".to_owned(), bytes: Vec::new() });
+        };
         let name = shown(path);
         let bytes = bytes(&Named { path: Some(path.to_owned()), name: name.clone() })?;
-        Ok(Self { engine, path: path.to_owned(), name, bytes })
+        Ok(Self { engine, path: Some(path.to_owned()), name, bytes })
     }
 
     fn understand(&self, bytes: &[u8]) -> Understood {
-        self.engine.understand(Some(&self.path), bytes)
+        self.engine.understand(self.path.as_deref(), bytes)
     }
 
     /// The worst that a file of these bytes lets expect of each target; those of which it says nothing are absent.
@@ -68,6 +80,29 @@ impl<'a> Subject<'a> {
             }
         }
         out
+    }
+
+    /// Writes a plan's steps, those of `tag` and of none; and which steps of the plan are not in it.
+    pub fn planned(&self, plan: &Plan, tag: Option<&str>, image: &Evidence) -> (Mended, Vec<usize>) {
+        let understood = self.understand(&self.bytes);
+        let lint = self.engine.beside(&understood, Some(image));
+        let patch = patch::patch(&lint, plan, tag);
+        let mut told = plan.clone();
+        patch.tell(&mut told, &lint.reading.document, &self.name);
+        let mut mended = Mended { bytes: patch.apply(&self.bytes), changes: Vec::new(), left: Vec::new() };
+        let mut left: Vec<usize> = (0..plan.steps.len()).collect();
+        for one in &patch.steps {
+            let Some(step) = told.steps.get(one.step) else { continue };
+            if let Some(why) = &one.left {
+                mended.left.push(format!("{}: {why}", step.summary));
+            }
+            if !one.edits.is_empty() {
+                mended.changes.extend(step.edits.iter().cloned());
+                // What is partly written promises nothing.
+                left.retain(|at| *at != one.step || one.left.is_some());
+            }
+        }
+        (mended, left)
     }
 
     /// Applies the edits of findings that keep targets from being served: those that are safe, and those of lists of
@@ -99,7 +134,7 @@ impl<'a> Subject<'a> {
 
     /// The change as a patch that `git apply` takes; empty where there is none.
     pub fn patch(&self, bytes: &[u8]) -> Vec<u8> {
-        fix::patch(&self.name, &self.bytes, bytes)
+        unified::patch(&self.name, &self.bytes, bytes)
     }
 }
 

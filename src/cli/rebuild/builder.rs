@@ -67,6 +67,8 @@ pub struct Request<'a> {
     pub stage: Option<&'a str>,
     pub platform: Option<String>,
     pub build_args: &'a [String],
+    /// What `FROM ${IMAGE}` is to start from.
+    pub image: Option<&'a str>,
     pub extra: &'a [OsString],
 }
 
@@ -111,6 +113,11 @@ impl Builder {
         Command::new(self.kind.program())
     }
 
+    /// Whether a stage can start from an archive of this machine.
+    pub fn starts_from_archives(&self) -> bool {
+        matches!(self.kind, Kind::Buildah | Kind::Podman)
+    }
+
     pub fn build(&self, request: &Request<'_>) -> Command {
         let mut command = self.command();
         command.args(self.kind.build());
@@ -123,6 +130,9 @@ impl Builder {
         }
         for arg in request.build_args {
             command.arg("--build-arg").arg(arg);
+        }
+        if let Some(image) = request.image {
+            command.arg("--build-arg").arg(format!("IMAGE={image}"));
         }
         command.args(request.extra).arg(request.context);
         command
@@ -205,6 +215,7 @@ mod tests {
                 stage: Some("final"),
                 platform: Some("linux/arm64".into()),
                 build_args: &["A=b c".into()],
+                image: None,
                 extra: &["--isolation".into(), "chroot".into()],
             };
             let (export, name) = builder.export("n:1", Path::new("/t/image.tar"));

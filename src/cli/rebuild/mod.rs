@@ -6,6 +6,7 @@ mod edits;
 mod names;
 mod promise;
 mod secrets;
+mod start;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use self::promise::Promise;
 use self::secrets::Secrets;
 use super::args::{ImageArgs, RebuildArgs};
 use super::error::CliError;
-use super::lint::{Mended, Subject, shown};
+use super::lint::{Around, Mended, Subject, shown};
 use super::output::{Screen, write_file};
 use super::{UNANSWERED, fleet, scan};
 use crate::catalog::Catalog;
@@ -43,31 +44,41 @@ pub fn run(args: &RebuildArgs, screen: &Screen) -> Result<u8, CliError> {
     if fleet.targets.is_empty() {
         return Err(CliError::NoTargets);
     }
-    let Some(dockerfile) = &args.dockerfile else {
-        return Err(CliError::NoStart {
-            reference: args.image.clone().unwrap_or_default(),
-            why: "there is no Dockerfile to change",
-        });
+    let context = context(args.context.as_deref(), args.dockerfile.as_deref())?;
+    let around = Around {
+        build_args: &args.build_args,
+        stage: args.stage.as_deref(),
+        platform: args.platform.as_ref().map(ToString::to_string),
+        context: context.as_deref(),
     };
-    let context = context(args.context.as_deref(), dockerfile)?;
-    let platform = args.platform.as_ref().map(ToString::to_string);
-    let stage = args.stage.as_deref();
-    let subject = Subject::read(dockerfile, &args.build_args, stage, platform, &context, &fleet, catalog)?;
+    let subject = Subject::read(args.dockerfile.as_deref(), around, &fleet, catalog)?;
     let temporary = |source| CliError::write(std::env::temp_dir(), source);
     let folder = tempfile::Builder::new().prefix("imagelint-").tempdir().map_err(temporary)?;
     let watch = Watch::start(folder.path()).map_err(temporary)?;
+    // A Dockerfile that is made here copies nothing.
+    let context = match context {
+        Some(context) => context,
+        None => {
+            let empty = folder.path().join("context");
+            fs::create_dir(&empty).map_err(temporary)?;
+            empty
+        }
+    };
     let secrets = Secrets::of(&args.build_args);
     let options = image_args(args);
     Run { args, screen, catalog, fleet: &fleet, context, folder, watch, secrets, options, builder: None }
         .all(subject)
 }
 
-/// The folder that is built from; an error where there is none.
-fn context(asked: Option<&Path>, dockerfile: &Path) -> Result<PathBuf, CliError> {
-    let beside = dockerfile.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = asked.unwrap_or(beside);
-    let real = fs::canonicalize(folder).map_err(|_| CliError::NotFound(shown(folder)))?;
-    if real.is_dir() { Ok(real) } else { Err(CliError::NotFound(format!("{}/", shown(folder)))) }
+/// The folder that is built from; none where nobody named one, and there is no Dockerfile that stands in one.
+fn context(asked: Option<&Path>, dockerfile: Option<&Path>) -> Result<Option<PathBuf>, CliError> {
+    let parent =
+        |file: &Path| file.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
+    let Some(folder) = asked.map(Path::to_owned).or_else(|| dockerfile.map(parent)) else { return Ok(None) };
+    match fs::canonicalize(&folder) {
+        Ok(real) if real.is_dir() => Ok(Some(real)),
+        _ => Err(CliError::NotFound(shown(&folder))),
+    }
 }
 
 /// How images are scanned before and after.
@@ -113,18 +124,23 @@ impl Run<'_> {
         let mut builds = Vec::new();
         let mut plan = before.as_ref().and_then(|(report, _)| report.plan.clone());
         let mut jobs = match &before {
-            Some((report, evidence)) => self.planned(&subject, report, evidence),
+            Some((report, evidence)) => self.planned(&subject, report, evidence)?,
             None => vec![self.predicted(&subject)],
         };
-        if let Some((report, _)) = &before {
+        if let Some((report, evidence)) = &before {
             let status = lint::exit_code(report, self.args.fail_on.into(), self.args.allow_gaps);
-            self.told(plan::emit(report, plan::Emit::Text).as_bytes())?;
+            self.told(&self.plan(report, evidence)?)?;
             if status == UNANSWERED {
                 self.screen.unanswered(&lint::unanswered(report, self.args.allow_gaps));
                 return Ok(UNANSWERED);
             }
-            if status == 0 && jobs.iter().all(|job| job.diff.is_empty()) {
-                return self.finish(report.tool.clone(), plan, builds, true);
+            let nothing = jobs.iter().all(|job| job.diff.is_empty());
+            if nothing && (status == 0 || subject.path.is_none()) {
+                if status != 0 {
+                    self.screen
+                        .notice("no step of the plan can be made in a Dockerfile that starts from the image");
+                }
+                return self.finish(report.tool.clone(), plan, builds, status == 0);
             }
         }
         if self.args.write && jobs.len() > 1 {
@@ -153,7 +169,7 @@ impl Run<'_> {
             if let [job] = jobs.as_slice() {
                 subject.bytes.clone_from(&job.mended.bytes);
             }
-            let again = self.planned(&subject, &built.report, &evidence);
+            let again = self.planned(&subject, &built.report, &evidence)?;
             let [job] = again.as_slice() else { break };
             if job.diff.is_empty() {
                 break;
@@ -167,8 +183,9 @@ impl Run<'_> {
             if let [job] = jobs.as_slice()
                 && self.args.write
                 && job.mended.bytes != original
+                && let Some(path) = &subject.path
             {
-                write_file(&subject.path, &job.mended.bytes)?;
+                write_file(path, &job.mended.bytes)?;
                 self.screen.notice(&format!("{}: the patched Dockerfile was written", subject.name));
             }
             let from = builds.len() - jobs.len();
@@ -253,23 +270,24 @@ impl Run<'_> {
     }
 
     /// What is to be built by the plan of a scan: one image, or the fewest that serve the fleet.
-    fn planned(&self, subject: &Subject<'_>, report: &Report, evidence: &[Evidence]) -> Vec<Job> {
-        let (Some(plan), Some(image)) = (&report.plan, evidence.first()) else { return Vec::new() };
-        let job = |tag: Option<&str>, fleet: Fleet| {
-            let Planned { mended, left } = edits::of_plan(subject, plan, tag, image);
-            let said = Promise::predicted(&subject.predicted(&subject.bytes), &subject.predicted(&mended.bytes));
-            let promise = Promise::planned(report, plan, tag, &left).and(said);
-            Job { tag: tag.map(str::to_owned), fleet, diff: subject.patch(&mended.bytes), mended, promise }
-        };
+    fn planned(&self, subject: &Subject<'_>, report: &Report, evidence: &[Evidence]) -> Result<Vec<Job>, CliError> {
+        let (Some(plan), Some(image)) = (&report.plan, evidence.first()) else { return Ok(Vec::new()) };
         if plan.tags.is_empty() {
-            return vec![job(None, self.fleet.clone())];
+            return Ok(vec![job(subject, report, plan, None, self.fleet.clone(), image)?]);
         }
         let of = |tag: &crate::report::Tag| {
             let mut fleet = self.fleet.clone();
             fleet.targets.retain(|t| tag.targets.contains(&t.name));
-            job(Some(&tag.name), fleet)
+            job(subject, report, plan, Some(&tag.name), fleet, image)
         };
         plan.tags.iter().map(of).collect()
+    }
+
+    /// The plan to be read.
+    fn plan(&self, report: &Report, evidence: &[Evidence]) -> Result<Vec<u8>, CliError> {
+        let config = evidence.first().map(|e| &e.image.config);
+        let input = plan::Input { report, config, dockerfile: None, tag: None };
+        Ok(plan::emit(&input, plan::Emit::Text)?.bytes)
     }
 
     fn builder(&mut self) -> Result<Builder, CliError> {
@@ -287,6 +305,10 @@ impl Run<'_> {
     fn build(&mut self, job: &Job, subject: &Subject<'_>) -> Result<(Rebuilt, Vec<Evidence>), CliError> {
         let builder = self.builder()?;
         let name = names::name(self.args.tag.as_deref(), &job.mended.bytes, job.tag.as_deref());
+        let start = match subject.path {
+            Some(_) => None,
+            None => self.start(&builder, &job.mended.bytes)?,
+        };
         let dockerfile = self.placed(subject, &job.mended.bytes)?;
         let request = Request {
             dockerfile: &dockerfile,
@@ -295,6 +317,7 @@ impl Run<'_> {
             stage: self.args.stage.as_deref(),
             platform: self.args.platform.as_ref().map(ToString::to_string),
             build_args: &self.args.build_args,
+            image: start.as_deref(),
             extra: &self.args.extra,
         };
         self.screen.notice(&format!("building {name} with {}", builder.told()));
@@ -329,15 +352,28 @@ impl Run<'_> {
         Ok((built, evidence))
     }
 
+    /// What a Dockerfile that was made here is to start from, where that is no name of a registry.
+    fn start(&self, builder: &Builder, dockerfile: &[u8]) -> Result<Option<String>, CliError> {
+        if memchr::memmem::find(dockerfile, b"FROM ${IMAGE}").is_none() {
+            return Ok(None);
+        }
+        let reference = self.args.image.clone().unwrap_or_default();
+        match start::transport(&reference).filter(|_| builder.starts_from_archives()) {
+            Some(image) => Ok(Some(image)),
+            None => Err(CliError::NoStart { reference, builder: builder.label() }),
+        }
+    }
+
     /// The Dockerfile in a folder of its own, with what the builder looks for beside it.
     fn placed(&self, subject: &Subject<'_>, bytes: &[u8]) -> Result<PathBuf, CliError> {
-        let name = subject.path.file_name().unwrap_or("Dockerfile".as_ref());
+        let name = subject.path.as_deref().and_then(Path::file_name).unwrap_or("Dockerfile".as_ref());
         let place = self.folder.path().join(name);
         fs::write(&place, bytes).map_err(|e| CliError::write(place.clone(), e))?;
+        let Some(path) = &subject.path else { return Ok(place) };
         for ending in BESIDE {
             let mut beside = name.to_owned();
             beside.push(ending);
-            let from = subject.path.with_file_name(&beside);
+            let from = path.with_file_name(&beside);
             if from.is_file() {
                 fs::copy(&from, self.folder.path().join(&beside)).map_err(|e| CliError::read(&from, e))?;
             }
@@ -356,6 +392,24 @@ impl Run<'_> {
         let ended = self.streamed(&builder, builder.push(name))?;
         succeeded(&builder, &format!("push {name}, which is built and serves the fleet as was promised"), ended)
     }
+}
+
+/// One image by a plan.
+fn job(
+    subject: &Subject<'_>,
+    report: &Report,
+    plan: &Plan,
+    tag: Option<&str>,
+    fleet: Fleet,
+    image: &Evidence,
+) -> Result<Job, CliError> {
+    let Planned { mended, left } = match &subject.path {
+        Some(_) => edits::of_plan(subject, plan, tag, image),
+        None => edits::fresh(report, tag, image)?,
+    };
+    let said = Promise::predicted(&subject.predicted(&subject.bytes), &subject.predicted(&mended.bytes));
+    let promise = Promise::planned(report, plan, tag, &left).and(said);
+    Ok(Job { tag: tag.map(str::to_owned), fleet, diff: subject.patch(&mended.bytes), mended, promise })
 }
 
 fn succeeded(builder: &Builder, what: &str, ended: Ended) -> Result<(), CliError> {

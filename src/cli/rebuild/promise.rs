@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::config::Fleet;
-use crate::lint::{self, FailOn};
+use crate::lint::FailOn;
 use crate::model::{Severity, Verdict};
 use crate::report::rebuild::{Known, TargetChange};
 use crate::report::{Basis, Effect, Plan, Report};
@@ -114,10 +114,6 @@ fn standing(report: &Report, fail_on: FailOn) -> Vec<String> {
         FailOn::Warning => severity >= Severity::Warning,
         FailOn::Note => severity >= Severity::Note,
     };
-    debug_assert_eq!(
-        lint::exit_code_of(&report.findings, fail_on) == 1,
-        report.findings.iter().any(|f| fails(f.severity))
-    );
     let all = || report.findings.iter().filter(|f| fails(f.severity));
     let mut out: Vec<String> =
         all().take(NAMED).map(|f| format!("{}[{}]: {}", f.severity, f.rule, f.message)).collect();
@@ -125,4 +121,65 @@ fn standing(report: &Report, fail_on: FailOn) -> Vec<String> {
         out.push(format!("and {more} findings more"));
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config;
+    use crate::lint::JudgeOptions;
+    use crate::model::{Change, DriverVersion, Evidence};
+    use crate::report::{Step, StepKind};
+
+    /// The report of an image without anything in it, with these verdicts.
+    fn report(verdicts: &[(&str, Verdict)]) -> (Report, Fleet) {
+        let catalog = crate::catalog::Catalog::embedded();
+        let targets = config::parse_targets(verdicts.iter().map(|(name, _)| *name), catalog).unwrap();
+        let fleet = Fleet::of_targets(targets);
+        let options = JudgeOptions { allow_gaps: false, today: config::Date::today(), config: false };
+        let mut report = crate::lint::judge(&[Evidence::default()], &fleet, catalog, &options);
+        report.findings.clear();
+        for (target, (_, verdict)) in report.targets.iter_mut().flatten().zip(verdicts) {
+            target.verdict = *verdict;
+        }
+        (report, fleet)
+    }
+
+    fn step(change: Change, target: &str) -> Step {
+        let resolves = vec![target.to_owned()];
+        Step { change, resolves, ..Step::advice(StepKind::Rebuild, "x".into(), "y".into()) }
+    }
+
+    #[test]
+    fn a_build_promises_what_it_can_do_by_itself() {
+        let (before, fleet) = report(&[("h100", Verdict::Fail), ("t4", Verdict::Fail), ("a100", Verdict::Ok)]);
+        let set = || Change::SetVariable { name: "A".into(), value: "b".into() };
+        let least: DriverVersion = "580.65.06".parse().unwrap();
+        let hosts = Change::Driver { targets: vec!["t4".into()], least };
+        let ok = |name: &str| (name.to_owned(), (Verdict::Fail, Verdict::Ok));
+        let plan = Plan {
+            steps: vec![step(set(), "h100"), step(hosts, "t4")],
+            effect: Some(Effect { basis: Basis::Predicted, verdicts: [ok("h100"), ok("t4")].into() }),
+            ..Plan::default()
+        };
+        let promise = Promise::planned(&before, &plan, None, &[]);
+        assert_eq!(promise.after, [("h100".to_owned(), Verdict::Ok)].into(), "the T4's driver is not built");
+        assert!(Promise::planned(&before, &plan, None, &[0]).after.is_empty(), "the step is not in the file");
+        let held = |verdicts: &[(&str, Verdict)]| promise.held(&report(verdicts).0, &fleet, FailOn::Error).broken;
+        let (ok, fail, warn) = (Verdict::Ok, Verdict::Fail, Verdict::Warn);
+        assert!(held(&[("h100", ok), ("t4", fail), ("a100", ok)]).is_empty());
+        assert!(held(&[("h100", warn), ("t4", ok), ("a100", ok)])[0].starts_with("h100 is warn, ok was promised"));
+        assert!(held(&[("h100", ok), ("t4", ok), ("a100", warn)])[0].starts_with("a100 is warn, and was ok"));
+        assert!(held(&[("h100", ok), ("t4", ok)])[0].starts_with("a100: what was built says nothing"));
+    }
+
+    #[test]
+    fn what_gets_no_better_is_not_promised() {
+        let at =
+            |all: &[(&str, Verdict)]| all.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect::<BTreeMap<_, _>>();
+        let before = at(&[("a", Verdict::Fail), ("b", Verdict::Fail), ("c", Verdict::Warn)]);
+        let promise = Promise::predicted(&before, &at(&[("a", Verdict::Fail), ("b", Verdict::Warn)]));
+        assert_eq!(promise.after, at(&[("b", Verdict::Warn), ("c", Verdict::Ok)]));
+        assert_eq!(promise.before.len(), 3);
+    }
 }

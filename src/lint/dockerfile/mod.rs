@@ -18,7 +18,7 @@ mod found;
 mod ignore;
 pub mod image;
 #[cfg(test)]
-mod lab;
+pub mod lab;
 mod layers;
 mod own;
 mod report;
@@ -29,7 +29,11 @@ mod wheels;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
+pub use arch_settings::ArchSetting;
+pub use archs::{Archs, write_list};
 pub use ask::Set;
+pub use builds::{Build, By, Reads};
+pub use environment::pair_removed;
 pub use found::{Fix, Found};
 pub use layers::instructions as instructions_of_layers;
 pub use report::{FileReport, Levels, add_to, file, join, levels};

@@ -15,7 +15,7 @@ mod lists;
 mod no_ptx_tail;
 mod toolkit;
 
-pub use lists::{Archs, fit};
+pub use lists::{Archs, fit, write as write_list};
 pub use toolkit::in_force;
 
 use super::{Check, Needs, check};

@@ -14,6 +14,8 @@ mod stubs_on_runtime_path;
 mod versioned_cuda_path;
 mod visible_devices_baked;
 
+pub use pairs::removed as pair_removed;
+
 use super::{Check, Needs, check};
 use crate::model::Severity;
 
