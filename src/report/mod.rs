@@ -10,7 +10,7 @@ pub mod model;
 mod paint;
 pub mod rebuild;
 #[cfg(test)]
-mod sample;
+pub(crate) mod sample;
 pub mod sarif;
 mod snippet;
 pub mod source;

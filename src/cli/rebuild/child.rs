@@ -180,7 +180,12 @@ pub fn answers(command: &mut Command, within: Duration, watch: &Watch) -> Option
     let out = child.stdout.take();
     let reader = thread::spawn(move || {
         let mut line = Vec::new();
-        out.map(|pipe| BufReader::new(pipe.take(4096)).read_until(b'\n', &mut line));
+        if let Some(pipe) = out {
+            let mut pipe = BufReader::new(pipe);
+            let _ = pipe.by_ref().take(LONGEST).read_until(b'\n', &mut line);
+            // It is let finish: one that cannot write its other lines would fail.
+            let _ = io::copy(&mut pipe, &mut io::sink());
+        }
         line
     });
     let started = Instant::now();

@@ -13,7 +13,7 @@ fn effect(basis: Basis, rows: &[(&str, Verdict, Verdict)]) -> Option<Effect> {
 
 /// A report of two targets, `a` and `b`.
 fn report(plan: Plan) -> Report {
-    let mut report = crate::report::sample::small();
+    let mut report = crate::report::sample::failing();
     let targets = report.targets.get_or_insert_default();
     targets.truncate(2);
     for (target, name) in targets.iter_mut().zip(["a", "b"]) {
