@@ -211,8 +211,7 @@ impl Run<'_> {
         let report = RebuildReport { schema: SCHEMA, tool, image: self.args.image.clone(), plan, builds, kept };
         match self.args.format {
             Format::Json => {
-                let json =
-                    report.json().map_err(|e| CliError::Write { place: "the report".into(), source: e.into() })?;
+                let json = report.json().map_err(|e| CliError::Write { place: "the report".into(), source: e })?;
                 self.screen.print(&json)?;
             }
             _ => self.screen.print(report.table(&self.screen.style(Some(status))).as_bytes())?,
