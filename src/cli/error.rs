@@ -45,6 +45,8 @@ pub enum CliError {
     NoSuchCommand(String),
     #[error("`imagelint {0}` is not available yet")]
     NotYet(String),
+    #[error("neither an image nor a Dockerfile is named to be rebuilt")]
+    NothingToRebuild,
     #[error("no targets: there is nothing to rebuild for")]
     NoTargets,
     #[error("{}", no_builder(*.0))]
@@ -81,6 +83,7 @@ impl CliError {
             Self::FixOfStandardInput => Some("--diff, which prints what would change".into()),
             Self::NoSuchCommand(word) => Some(format!("imagelint scan {word}")),
             Self::NotYet(_) => Some("imagelint --help, which lists what is".into()),
+            Self::NothingToRebuild => Some("imagelint rebuild IMAGE, or --dockerfile FILE, or both".into()),
             Self::NoTargets => Some("--target GPU[@DRIVER], or an imagelint.toml that names them".into()),
             Self::NoBuilder(Some(_)) => Some("leaving --builder out, which takes the first that runs".into()),
             Self::NoBuilder(None) => {

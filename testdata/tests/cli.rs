@@ -148,7 +148,7 @@ fn usage_errors_say_what_was_meant() {
     run(&["scann", "x"]).refused(&["scan"]);
     run(&["images/sample.tar"]).refused(&["there is no command", "imagelint scan images/sample.tar"]);
     run(&["diff"]).refused(&["not available yet"]);
-    run(&["rebuild"]).refused(&["<IMAGE>", "--dockerfile"]);
+    run(&["rebuild"]).refused(&["neither an image", "--dockerfile"]);
     run(&["explain", "no-device-code"]).refused(&["there is no rule"]);
     run(&["scan", "x.tar", "--from-evidence", "e"]).refused(&["cannot be used with"]);
 }

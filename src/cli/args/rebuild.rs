@@ -29,8 +29,8 @@ Exit status:
 
 #[derive(Debug, clap::Args)]
 pub struct RebuildArgs {
-    /// Image to rebuild, as `scan` takes it
-    #[arg(value_name = "IMAGE", required_unless_present = "dockerfile")]
+    /// Image to rebuild, as `scan` takes it; may be left out where there is a Dockerfile
+    #[arg(value_name = "IMAGE")]
     pub image: Option<String>,
 
     /// GPU, and driver if known, to judge against; again for more

@@ -39,6 +39,9 @@ const SCHEMA: u32 = 1;
 const BESIDE: [&str; 2] = [".dockerignore", ".containerignore"];
 
 pub fn run(args: &RebuildArgs, screen: &Screen) -> Result<u8, CliError> {
+    if args.image.is_none() && args.dockerfile.is_none() {
+        return Err(CliError::NothingToRebuild);
+    }
     let catalog = Catalog::embedded();
     let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
     if fleet.targets.is_empty() {
