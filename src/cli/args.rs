@@ -3,6 +3,7 @@
 mod diff;
 mod lint;
 mod plan;
+mod rebuild;
 mod wheels;
 
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use crate::report::Format;
 pub use self::diff::DiffArgs;
 pub use self::lint::{LintArgs, RuleLevel};
 pub use self::plan::{Emit, PlanArgs};
+pub use self::rebuild::{BuilderName, RebuildArgs};
 pub use self::wheels::WheelArgs;
 
 const EXAMPLES: &str = "\
@@ -79,6 +81,9 @@ pub enum Command {
     /// Judge an image and print what to rebuild or replace
     #[command(after_help = plan::HELP)]
     Plan(PlanArgs),
+    /// Carry the plan out with an installed builder, then judge what was built
+    #[command(after_help = rebuild::HELP)]
+    Rebuild(RebuildArgs),
     /// Judge an image and print a shell script that checks the prediction on a GPU node
     #[command(after_help = VERIFY_HELP)]
     VerifyScript(VerifyArgs),
@@ -247,8 +252,9 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum FailOn {
+    #[default]
     Error,
     Warning,
     Note,
@@ -313,15 +319,12 @@ fn size(text: &str) -> Result<u64, String> {
     number.checked_mul(factor).filter(|&n| n > 0).ok_or_else(wrong)
 }
 
-/// A first word that is no command is most likely an image; some are commands to come.
+/// A first word that is no command is most likely an image.
 pub fn mistaken_command(error: &clap::Error) -> Option<CliError> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
     }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return None };
-    if word == "rebuild" {
-        return Some(CliError::NotYet(word.clone()));
-    }
     // A word that is nearly a command is left to the parser, which names it.
     let image_like = word.contains(['/', ':', '.', '@']) || error.get(ContextKind::SuggestedSubcommand).is_none();
     image_like.then(|| CliError::NoSuchCommand(word.clone()))
@@ -459,6 +462,6 @@ mod tests {
         assert_eq!(hint("ubuntu:24.04").as_deref(), Some("imagelint scan ubuntu:24.04"));
         assert_eq!(hint("image.tar").as_deref(), Some("imagelint scan image.tar"));
         assert!(hint("scna").is_none(), "the parser names the command that was meant");
-        assert!(hint("rebuild").unwrap().contains("--help"));
+        assert!(hint("diff").unwrap().contains("--help"));
     }
 }

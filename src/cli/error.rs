@@ -50,8 +50,22 @@ pub enum CliError {
     OneImage,
     #[error("there is no command `{0}`")]
     NoSuchCommand(String),
-    #[error("`imagelint {0}` is not available yet")]
-    NotYet(String),
+    #[error("neither an image nor a Dockerfile is named to be rebuilt")]
+    NothingToRebuild,
+    #[error("no targets: there is nothing to rebuild for")]
+    NoTargets,
+    #[error("{}", no_builder(*.0))]
+    NoBuilder(Option<&'static str>),
+    #[error("{builder} could not {what} ({how}){}", last_lines(.tail))]
+    Builder { builder: &'static str, what: String, how: String, tail: Vec<String> },
+    #[error("{builder} cannot be started: {source}")]
+    Start { builder: &'static str, source: std::io::Error },
+    #[error("{name} was built, and cannot be judged: {why}")]
+    NotSeen { name: String, why: String },
+    #[error("--write: no single image serves the fleet, and {place} cannot hold what builds several")]
+    WriteOfSeveral { place: String },
+    #[error("{builder} cannot start a build from {reference}")]
+    NoStart { reference: String, builder: &'static str },
 }
 
 impl CliError {
@@ -73,7 +87,16 @@ impl CliError {
             Self::NoDockerfile(_) => Some("naming the file: it is linted whatever it is called".into()),
             Self::FixOfStandardInput => Some("--diff, which prints what would change".into()),
             Self::NoSuchCommand(word) => Some(format!("imagelint scan {word}")),
-            Self::NotYet(_) => Some("imagelint --help, which lists what is".into()),
+            Self::NothingToRebuild => Some("imagelint rebuild IMAGE, or --dockerfile FILE, or both".into()),
+            Self::NoTargets => Some("--target GPU[@DRIVER], or an imagelint.toml that names them".into()),
+            Self::NoBuilder(Some(_)) => Some("leaving --builder out, which takes the first that runs".into()),
+            Self::NoBuilder(None) => {
+                Some("installing buildah or podman, which need no daemon, or docker with its daemon".into())
+            }
+            Self::NoStart { .. } => {
+                Some("--dockerfile FILE, or --builder buildah, which starts from archives and layouts".into())
+            }
+            Self::WriteOfSeveral { .. } => Some("the same without --write: the diffs are printed".into()),
             Self::Plan(EmitError::NoDockerfile) => {
                 Some("--dockerfile FILE, or --emit dockerfile for a new one".into())
             }
@@ -93,7 +116,27 @@ impl CliError {
             | Self::NotFound(_)
             | Self::TooLarge { .. }
             | Self::BuildFile { .. }
+            | Self::Builder { .. }
+            | Self::NotSeen { .. }
+            | Self::Start { .. }
             | Self::Write { .. } => None,
         }
     }
+}
+
+fn no_builder(asked: Option<&'static str>) -> String {
+    match asked {
+        Some("docker") => "docker does not run here, or its daemon does not answer".to_owned(),
+        Some(name) => format!("{name} does not run here"),
+        None => "no builder runs here: docker (with its daemon), buildah and podman were tried".to_owned(),
+    }
+}
+
+/// On lines of their own.
+fn last_lines(tail: &[String]) -> String {
+    if tail.is_empty() {
+        return "; it printed nothing".to_owned();
+    }
+    let lines: Vec<String> = tail.iter().map(|line| format!("\n  {line}")).collect();
+    format!("; the last that it printed:{}", lines.concat())
 }

@@ -14,6 +14,7 @@ mod lists;
 mod output;
 mod plan;
 mod progress;
+mod rebuild;
 mod saved;
 mod scan;
 mod verify;
@@ -41,6 +42,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Scan(args) => scan::run(args, &screen),
         Command::Lint(args) => lint::run(args, &screen),
         Command::Plan(args) => plan::run(args, &screen),
+        Command::Rebuild(args) => rebuild::run(args, &screen),
         Command::VerifyScript(args) => verify::run(args, &screen),
         Command::Diff(args) => diff::run(args, &screen),
         Command::Inspect(args) => inspect::run(args, &screen),

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use super::Report;
 use super::diff::DiffReport;
 use super::lint::LintReport;
+use super::rebuild::RebuildReport;
 
 /// One indented object.
 pub fn write_pretty(report: &Report, out: &mut dyn Write) -> io::Result<()> {
@@ -31,6 +32,11 @@ pub fn lint_schema() -> String {
 /// The JSON schema of a comparison, as kept in `rules/diff.schema.json`.
 pub fn diff_schema() -> String {
     schema_of::<DiffReport>()
+}
+
+/// The JSON schema of a rebuild, as kept in `rules/rebuild.schema.json`.
+pub fn rebuild_schema() -> String {
+    schema_of::<RebuildReport>()
 }
 
 fn schema_of<T: schemars::JsonSchema>() -> String {
@@ -60,6 +66,7 @@ mod tests {
             ("rules/report.schema.json", schema()),
             ("rules/lint.schema.json", lint_schema()),
             ("rules/diff.schema.json", diff_schema()),
+            ("rules/rebuild.schema.json", rebuild_schema()),
         ];
         for (kept, schema) in all {
             let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(kept);

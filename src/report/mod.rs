@@ -11,8 +11,9 @@ pub mod lint;
 mod lint_table;
 pub mod model;
 mod paint;
+pub mod rebuild;
 #[cfg(test)]
-pub mod sample;
+pub(crate) mod sample;
 pub mod sarif;
 mod sizes;
 mod snippet;

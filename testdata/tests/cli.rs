@@ -147,7 +147,8 @@ fn usage_errors_say_what_was_meant() {
     run(&["scan"]).refused(&["<IMAGE>"]);
     run(&["scann", "x"]).refused(&["scan"]);
     run(&["images/sample.tar"]).refused(&["there is no command", "imagelint scan images/sample.tar"]);
-    run(&["rebuild"]).refused(&["not available yet"]);
+    run(&["diff", "x.tar"]).refused(&["<NEW>"]);
+    run(&["rebuild"]).refused(&["neither an image", "--dockerfile"]);
     run(&["explain", "no-device-code"]).refused(&["there is no rule"]);
     run(&["scan", "x.tar", "--from-evidence", "e"]).refused(&["cannot be used with"]);
 }

@@ -33,13 +33,18 @@ pub struct Build {
 impl Build {
     pub fn new(args: &LintArgs) -> Self {
         Self {
-            args: args.build_args.iter().filter_map(|arg| build_arg(arg)).collect(),
             target: args.build_target.clone(),
             platform: args.platform.as_ref().map(ToString::to_string),
             compose: args.compose.clone(),
             bake: args.bake.clone(),
             context: args.context.clone(),
+            ..Self::with_args(&args.build_args)
         }
+    }
+
+    /// Of `NAME=VALUE` and `NAME`, as builders take them.
+    pub fn with_args(args: &[String]) -> Self {
+        Self { args: args.iter().filter_map(|arg| build_arg(arg)).collect(), ..Self::default() }
     }
 }
 

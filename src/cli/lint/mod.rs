@@ -5,13 +5,16 @@ mod context;
 mod discover;
 mod engine;
 mod fix;
+mod subject;
 
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
 use self::discover::Named;
+pub use self::discover::shown;
 use self::engine::{Build, Engine, Linted, Understood};
+pub use self::subject::{Around, Mended, Subject};
 use super::UNANSWERED;
 use super::args::{LintArgs, RuleLevel};
 use super::error::CliError;

@@ -124,6 +124,11 @@ pub static CHECKS: LazyLock<Vec<Check>> = LazyLock::new(|| {
     all
 });
 
+/// Whether a rule is about the device code that comes into the image: lists of architectures, wheels, bases.
+pub fn is_of_code(rule: &str) -> bool {
+    [archs::CHECKS, base::CHECKS, wheels::CHECKS].into_iter().flatten().any(|c| c.id == rule)
+}
+
 /// How loud a rule was asked to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loudness {

@@ -2,8 +2,9 @@
 
 use crate::catalog::arch_lists::{ArchList, Grammar};
 use crate::catalog::compat::{Block, Fit};
+use crate::dockerfile::edit::Edit;
 use crate::dockerfile::value::Value;
-use crate::lint::dockerfile::arch_settings::{ArchSetting, Place};
+use crate::lint::dockerfile::arch_settings::{ArchSetting, How, Place};
 use crate::lint::dockerfile::builds::{Build, By};
 use crate::lint::dockerfile::{Found, Lint};
 use crate::model::{Capability, SmArch, Target};
@@ -145,11 +146,18 @@ impl<'a, 's> Judged<'a, 's> {
         if setting.span != place.span && !setting.span.contains(place.span) {
             found = found.also(setting.span, "taken from there here");
         }
-        self.help(lint, place, &missing, found)
+        self.help(lint, archs, place, &missing, found)
     }
 
     /// The list with the targets in it, and what the toolkit of the stage says to that.
-    fn help(&self, lint: &Lint<'a>, place: Place, missing: &[Capability], mut found: Found) -> Found {
+    fn help(
+        &self,
+        lint: &Lint<'a>,
+        archs: &Archs<'a>,
+        place: Place,
+        missing: &[Capability],
+        mut found: Found,
+    ) -> Found {
         let (setting, toolkits) = (self.setting, lint.catalog.toolkits());
         let refused = self.toolkit.as_ref().and_then(|t| {
             let no = |c: &&Capability| toolkits.compiles(t.toolkit.cuda, SmArch::from(**c)) == Some(false);
@@ -179,10 +187,28 @@ impl<'a, 's> Judged<'a, 's> {
         };
         let given = if place.default_of_arg { ", as the ARG's default or with --build-arg" } else { "" };
         found = found.help(format!("write {}{given}", lists::shown(&new)));
-        match lists::write(lint, place, &new) {
+        let edit = match (setting.how, setting.variable.grammar) {
+            (How::Option, Grammar::Gencode) => self.one_more(lint, archs, missing),
+            _ => lists::write(lint, place, &new),
+        };
+        match edit {
             Some(edit) => found.suggest(format!("add {}", lists::list_of(missing)), vec![edit]),
             None => found,
         }
+    }
+}
+
+impl<'a> Judged<'a, '_> {
+    /// Of an option that is given once for each, as nvcc's `-gencode`: the last with what is missing behind it.
+    fn one_more(&self, lint: &Lint<'a>, archs: &Archs<'a>, missing: &[Capability]) -> Option<Edit> {
+        let setting = self.setting;
+        let source = archs.readers(setting).find_map(|b| b.source)?;
+        let (_, last) = source.defines.iter().rfind(|(name, _)| *name == setting.name)?;
+        let old = lint.reading.document.slice(last.span);
+        // Quotes and variables would end up around what is added.
+        let plain = old.chars().all(|c| c.is_ascii_alphanumeric() || "_=,.-".contains(c));
+        let new = setting.variable.add(old, missing).filter(|new| plain && new.starts_with(old))?;
+        Some(Edit::new(last.span, new))
     }
 }
 
@@ -316,5 +342,13 @@ mod tests {
         );
         assert!(lint(RULE, &file, &["h100@550", "a100@535"]).is_empty());
         assert_eq!(lint(RULE, &file, &["t4@470"])[0].severity, Severity::Error);
+        let lines = format!(
+            "{BASE}RUN nvcc \\\n  -gencode arch=compute_80,code=sm_80 \\\n  -gencode arch=compute_86,code=sm_86 \\\n  x.cu\n"
+        );
+        let more = "code=sm_86 -gencode arch=compute_90,code=sm_90 \\\n  x.cu";
+        assert!(mended(RULE, &lines, &["h100@570"]).contains(more), "{}", mended(RULE, &lines, &["h100@570"]));
+        let one = format!("{BASE}RUN nvcc -gencode=arch=compute_80,code=sm_80 x.cu\n");
+        let fixed = mended(RULE, &one, &["h100@570"]);
+        assert!(fixed.contains("code=sm_80 -gencode arch=compute_90,code=sm_90 x.cu"), "{fixed}");
     }
 }
