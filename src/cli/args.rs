@@ -462,6 +462,5 @@ mod tests {
         assert_eq!(hint("ubuntu:24.04").as_deref(), Some("imagelint scan ubuntu:24.04"));
         assert_eq!(hint("image.tar").as_deref(), Some("imagelint scan image.tar"));
         assert!(hint("scna").is_none(), "the parser names the command that was meant");
-        assert!(hint("diff").unwrap().contains("--help"));
     }
 }

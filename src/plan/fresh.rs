@@ -59,7 +59,7 @@ pub fn dockerfile(image: &ImageReport, config: Option<&ConfigFacts>, plan: &Plan
         out.blank();
         let whose = if step.change == Change::Advice { "by hand" } else { "not in the image" };
         out.comment(&format!("{whose}: {}", step.summary));
-        for command in &step.command {
+        if let Some(command) = &step.command {
             out.comment(&format!("  {command}"));
         }
     }

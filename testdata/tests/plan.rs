@@ -180,7 +180,13 @@ fn targets(bake: &str) -> Vec<(String, serde_json::Map<String, serde_json::Value
 #[test]
 fn bake_files_parse_and_their_templates_do_not_fire() {
     let plain = FILE.replace(" B=\"${CU}\"", "");
-    for file in [plain.clone(), plain.replace('\n', "\r\n"), format!("{plain}# EOT\n# $${{x}} %%{{y}}\nEOT x\n")] {
+    let signs = "# $${x} %${y} $%{z} $$${a}\tb\u{1}\r\n";
+    for file in [
+        format!("{plain}{signs}"),
+        plain.clone(),
+        plain.replace('\n', "\r\n"),
+        format!("{plain}# EOT\n# $${{x}} %%{{y}} $%{{z}} %${{a}} $$${{b}} $$ {{ $\nEOT x\n"),
+    ] {
         let dockerfile = Some(("docker/Dockerfile", file.as_str()));
         let patched = text(&emitted(plan(), REGISTRY, dockerfile, None, Emit::Dockerfile));
         let bake = text(&emitted(plan(), REGISTRY, dockerfile, None, Emit::Bake));
@@ -200,13 +206,13 @@ fn bake_files_parse_and_their_templates_do_not_fire() {
         component: "y".into(),
         project: None,
         form: KnobForm::Arg,
-        setting: ("MY_ARCHS".into(), "${8.0} \"12.0\"".into()),
+        setting: ("MY_ARCHS".into(), "%${8.0} \"12.0\"\\".into()),
         built: Built::default(),
         install: String::new(),
     };
     let plan = Plan { steps: vec![step(arg, None)], ..Plan::default() };
     let bake = text(&emitted(plan, REGISTRY, Some(("D", "FROM a\n")), None, Emit::Bake));
-    assert_eq!(targets(&bake)[0].1["args"]["MY_ARCHS"], "${8.0} \"12.0\"");
+    assert_eq!(targets(&bake)[0].1["args"]["MY_ARCHS"], "%${8.0} \"12.0\"\\");
 }
 
 fn two_tags() -> Plan {

@@ -35,7 +35,7 @@ pub fn bake(input: &Input<'_>, plan: &Plan) -> Result<Emitted, EmitError> {
 }
 
 fn texts(list: Vec<String>) -> Expression {
-    Expression::Array(list.into_iter().map(Expression::String).collect())
+    Expression::Array(list.iter().map(|t| quoted(t)).collect())
 }
 
 fn target(
@@ -55,7 +55,7 @@ fn target(
             args = arguments(plan, &patch);
             let source = &written.lint.reading.document.source;
             target = match patch.edits.is_empty() {
-                true => target.add_attribute(("dockerfile", written.path)),
+                true => target.add_attribute(("dockerfile", quoted(written.path))),
                 false => {
                     let text = String::from_utf8_lossy(&patch.apply(source)).into_owned();
                     target.add_attribute(inline(&text))
@@ -69,7 +69,7 @@ fn target(
     if !args.is_empty() {
         let mut object = Object::new();
         for (name, value) in args {
-            object.insert(ObjectKey::Expression(Expression::String(name)), Expression::String(value));
+            object.insert(ObjectKey::Expression(Expression::String(name)), quoted(&value));
         }
         target = target.add_attribute(("args", Expression::Object(object)));
     }
@@ -100,29 +100,50 @@ fn arguments(plan: &Plan, patch: &patch::Patch) -> Vec<(String, String)> {
 fn inline(text: &str) -> Attribute {
     let odd = text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t')) || !text.ends_with('\n');
     let expression = if odd || text.trim().is_empty() {
-        Expression::String(text.to_owned())
+        quoted(text)
     } else {
         let delimiter = (0..).map(|n| if n == 0 { "EOT".to_owned() } else { format!("EOT{n}") });
         let taken = |d: &String| text.lines().any(|l| l.trim_start().starts_with(d.as_str()));
         // There are more numbers than lines.
         let delimiter = delimiter.into_iter().find(|d| !taken(d)).unwrap_or_default();
-        let heredoc = Heredoc::new(Identifier::sanitized(delimiter), literal(text));
+        let heredoc = Heredoc::new(Identifier::sanitized(delimiter), literal(text, false));
         Expression::from(TemplateExpr::Heredoc(heredoc.with_strip_mode(HeredocStripMode::None)))
     };
     Attribute::new("dockerfile-inline", expression)
 }
 
-/// Text in which no template starts: `${` and `%{` are doubled, as HCL's own writer does it.
-fn literal(text: &str) -> String {
+/// Text in which no template starts: `${` and `%{` are doubled. Where more such signs stand in a row, doubling the last
+/// would be read in another way: there the row is a text within a template. In quotes, quotes and controls are escaped.
+fn literal(text: &str, in_quotes: bool) -> String {
     let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        out.push(c);
-        if matches!(c, '$' | '%') && rest.peek() == Some(&'{') {
-            out.push(c);
+    let sign = |c: char| matches!(c, '$' | '%');
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let row = rest.get(..rest.find(|c| !sign(c)).unwrap_or(rest.len())).unwrap_or_default();
+        let behind = rest.get(row.len()..).unwrap_or_default();
+        match (row.len(), behind.starts_with('{')) {
+            (0, _) => {
+                match c {
+                    '"' | '\\' if in_quotes => out.extend(['\\', c]),
+                    '\n' if in_quotes => out.push_str("\\n"),
+                    c if in_quotes && c.is_control() => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+                    c => out.push(c),
+                }
+                rest = rest.get(c.len_utf8()..).unwrap_or_default();
+                continue;
+            }
+            (1, true) => out.extend([c, c]),
+            (_, true) => out.push_str(&format!("${{\"{row}\"}}")),
+            (_, false) => out.push_str(row),
         }
+        rest = behind;
     }
     out
+}
+
+/// A text from outside in quotes.
+fn quoted(text: &str) -> Expression {
+    Expression::from(TemplateExpr::QuotedString(literal(text, true)))
 }
 
 /// The image's name without its registry and tag.
