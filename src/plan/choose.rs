@@ -39,13 +39,16 @@ pub fn next(
     now: &Outlook,
     decided: &[Key],
     mended: bool,
+    bettered: &[Key],
 ) -> Option<(Key, Chosen)> {
     let all = needs(cases, mended, subject.catalog);
     let need = all.iter().find(|n| !decided.contains(&n.key))?;
     let cx = Cx { cases, catalog: subject.catalog };
     let (found, mut why) = choices(need, &cx);
     let mut tried: Vec<Tried> = found.into_iter().map(|c| tried(c, need, state, subject, now)).collect();
-    let best = best(&tried, need);
+    // What a step has bettered already is not left to words.
+    let again = bettered.contains(&need.key);
+    let best = best(&tried, need).filter(|at| !again || tried[*at].after.is_some());
     // A wheel that serves these targets alone costs a second tag, a build from source far more.
     let apart = best.and_then(|at| wheel_apart(&tried, need, at));
     why.extend(apart.clone());

@@ -67,11 +67,13 @@ fn mend(start: &State, subject: &Subject<'_>, before: &Outlook) -> Mended {
     let mut now = before.clone();
     let mut decided: Vec<need::Key> = Vec::new();
     let mut mended = false;
+    let mut bettered: Vec<need::Key> = Vec::new();
     let mut out =
         Mended { steps: Vec::new(), alternatives: Vec::new(), unresolved: Vec::new(), after: now.clone() };
     for _ in 0..ROUNDS {
-        let chosen =
-            state.subject(subject).cases(|cases| choose::next(cases, &state, subject, &now, &decided, mended));
+        let chosen = state
+            .subject(subject)
+            .cases(|cases| choose::next(cases, &state, subject, &now, &decided, mended, &bettered));
         let Some((key, chosen)) = chosen else { break };
         let Chosen { step, after, others, why } = chosen;
         for other in others {
@@ -91,7 +93,10 @@ fn mend(start: &State, subject: &Subject<'_>, before: &Outlook) -> Mended {
         }
         match after {
             // What a step leaves of its need is looked at again: it bettered something, so this ends.
-            Some((next, outlook)) => (state, now) = (next, outlook),
+            Some((next, outlook)) => {
+                bettered.push(key);
+                (state, now) = (next, outlook);
+            }
             None => decided.push(key),
         }
     }

@@ -237,10 +237,13 @@ fn told(
 /// The packages that bring the libraries, with the manager that the image has: pip where a Python is, else apt.
 fn add(evidence: &Evidence, names: &[&String], kind: Kind, told: &str, catalog: &Catalog) -> Remedy {
     let has = |manager: Manager| evidence.packages.iter().any(|p| p.manager == manager);
-    let manager = if has(Manager::Pip) { Manager::Pip } else { Manager::Dpkg };
     let all = || names.iter().map(|n| n.as_str());
-    let packages = catalog.libraries().package_names(all(), all(), manager == Manager::Pip);
+    let of = |manager| catalog.libraries().package_names(all(), all(), manager == Manager::Pip);
     // A name with a star in it is none that a package manager takes.
+    let whole = |manager: &Manager| !of(*manager).iter().any(|p| p.contains('*'));
+    let usual = if has(Manager::Pip) { Manager::Pip } else { Manager::Dpkg };
+    let manager = [usual, Manager::Dpkg].into_iter().find(whole).unwrap_or(usual);
+    let packages = of(manager);
     let change = Change::AddPackages {
         manager,
         names: packages.iter().cloned().collect(),

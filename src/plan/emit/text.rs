@@ -34,18 +34,49 @@ pub fn text(report: &Report, plan: &Plan, tag: Option<&str>) -> String {
     if !others.is_empty() {
         out.push_str("\nInstead, cheapest first, each by itself:\n");
         for one in others {
-            step(&mut out, "-", one, report);
+            short(&mut out, one, report);
         }
     }
     for left in &plan.unresolved {
         let _ = writeln!(out, "\nunresolved: {}", clean(left));
     }
     let measured = plan.effect.as_ref().is_some_and(|e| e.basis == Basis::Measured);
-    out.push_str(match measured {
-        true => "\nMeasured: the image was built and scanned.\n",
-        false => "\nPredicted from tables and from this scan; only a scan of the rebuilt image proves it.\n",
-    });
+    if measured {
+        out.push_str("\nMeasured: the image was built and scanned.\n");
+    } else {
+        let _ = writeln!(
+            out,
+            "\nPredicted from tables of {} and from this scan; only a scan of the rebuilt image proves it.",
+            report.tool.catalog.as_of
+        );
+    }
     out
+}
+
+/// Another choice in a few lines; JSON has all of it.
+fn short(out: &mut String, step: &Step, report: &Report) {
+    let _ = writeln!(out, "\n- {}", clean(&step.summary));
+    let mut line = cost(step.cost).to_owned();
+    if let Some(effect) = &step.effect {
+        for (name, (before, after)) in in_order(effect, report) {
+            let _ = write!(line, "; {name}: {before} -> {after}");
+        }
+        if !effect.verdicts.is_empty() {
+            let _ = write!(line, " ({})", word(effect));
+        }
+    }
+    let _ = writeln!(out, "   {}", clean(&line));
+    if let Some(review) = &step.review {
+        let _ = writeln!(out, "   to be reviewed: {}", clean(review));
+    }
+}
+
+/// What an effect says of each target, in the report's order.
+fn in_order<'e>(
+    effect: &'e Effect,
+    report: &'e Report,
+) -> impl Iterator<Item = (&'e String, &'e (Verdict, Verdict))> {
+    report.targets.iter().flatten().filter_map(|t| effect.verdicts.get_key_value(&t.name))
 }
 
 /// The verdict of each target, and what it is to become.
@@ -97,9 +128,7 @@ fn step(out: &mut String, mark: &str, step: &Step, report: &Report) {
     rows.extend(step.edits.iter().map(|e| ("edit", e.clone())));
     rows.extend(step.because.iter().map(|b| ("because", b.clone())));
     if let Some(effect) = &step.effect {
-        // In the report's order.
-        let targets = report.targets.iter().flatten();
-        for (name, (before, after)) in targets.filter_map(|t| effect.verdicts.get_key_value(&t.name)) {
+        for (name, (before, after)) in in_order(effect, report) {
             rows.push(("effect", format!("{name}: {before} -> {after} ({})", word(effect))));
         }
     }

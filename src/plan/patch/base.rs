@@ -2,6 +2,7 @@
 
 use super::Placed;
 use super::words::{Spot, Words, is_plain};
+use crate::catalog::cuda_tags::TagState;
 use crate::dockerfile::reading::Base;
 use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::Body;
@@ -15,6 +16,9 @@ pub fn place(mut words: Words<'_, '_>, from: &str, to: &str) -> Placed {
     }
     // One variable may name the tag of several stages, which should stay alike.
     words.together = reading.stages.iter().map(|s| s.from).collect();
+    if let Some(placed) = release(&words, from, to) {
+        return placed;
+    }
     let Some((root, at)) = reading.last.and_then(|last| reading.stages.get(last)).map(|s| s.root.clone()) else {
         return Placed::left("the file has no stage");
     };
@@ -69,6 +73,44 @@ pub fn place(mut words: Words<'_, '_>, from: &str, to: &str) -> Placed {
         }
     }
     placed
+}
+
+/// Another release of one repository, `nvidia/cuda:12.8.1` for `nvidia/cuda:12.6.3`: flavour and distribution stay, in
+/// all stages that are built. `None` where no stage starts from that release.
+fn release(words: &Words<'_, '_>, from: &str, to: &str) -> Option<Placed> {
+    let reading = words.lint.reading;
+    let (repository, wanted) = to.rsplit_once(':').filter(|(_, tag)| !tag.contains(['/', '-']))?;
+    let mut placed = Placed::default();
+    let mut any = false;
+    for stage in reading.stages.iter().filter(|s| s.built) {
+        let Base::Image(text) = &stage.base else { continue };
+        let Some(old) = text.value.known() else { continue };
+        let plain = plain_name(old);
+        let Some(rest) = plain.strip_prefix(from).filter(|rest| rest.starts_with('-')) else { continue };
+        any = true;
+        let line = words.line(stage.from);
+        let tag = format!("{wanted}{rest}");
+        let fact = words.lint.catalog.cuda_tags().state(tag.split('@').next().unwrap_or_default());
+        if rest.contains('@') || !matches!(fact.state, TagState::Live | TagState::Unknown) {
+            let near = words.lint.catalog.cuda_tags().nearest(&tag);
+            let near = near.map_or(String::new(), |n| format!(", {repository}:{} is", n.tag));
+            let told = escape(tag.as_bytes());
+            placed.left.push(format!("line {line}: {repository}:{told} is not there{near}: choose one"));
+            continue;
+        }
+        let instruction = stage.instructions.start;
+        let Some(Body::From { image, .. }) = reading.instruction(instruction).map(|i| &i.body) else { continue };
+        let spot = Spot { span: image.span, instruction, command: None };
+        let new = old.replacen(from, to, 1);
+        let before = placed.edits.len();
+        placed.take(words.change(spot, old, &new));
+        // A variable that several stages share is changed once.
+        let (first, more) = placed.edits.split_at(before);
+        let more: Vec<_> = more.iter().filter(|e| !first.contains(e)).cloned().collect();
+        placed.edits.truncate(before);
+        placed.edits.extend(more);
+    }
+    any.then_some(placed)
 }
 
 /// Without the registry and the folder that stand for Docker Hub, and with the tag that is meant where there is none.

@@ -18,6 +18,26 @@ fn the_base_is_changed_where_it_is_named() {
 }
 
 #[test]
+fn another_release_keeps_flavour_and_distribution_in_all_stages() {
+    let change = |to: &str| Change::Base { from: "nvidia/cuda:12.4.1".into(), to: to.into() };
+    let file = "FROM nvidia/cuda:12.4.1-devel-ubuntu22.04 AS b\nRUN x\nFROM docker.io/nvidia/cuda:12.4.1-runtime-ubuntu22.04\nCOPY --from=b / /\n";
+    let new = done(file, change("nvidia/cuda:12.8.1"));
+    assert_eq!(
+        lines(file, &new),
+        ["FROM nvidia/cuda:12.8.1-devel-ubuntu22.04 AS b", "FROM docker.io/nvidia/cuda:12.8.1-runtime-ubuntu22.04"]
+    );
+    let file = "ARG V=12.4.1\nFROM nvidia/cuda:${V}-devel-ubuntu22.04 AS b\nFROM nvidia/cuda:${V}-base-ubuntu22.04\nCOPY --from=b / /\n";
+    assert_eq!(lines(file, &done(file, change("nvidia/cuda:12.8.1"))), ["ARG V=12.8.1"]);
+    // A tag that was never published is not written.
+    let never = left("FROM nvidia/cuda:12.4.1-devel-ubuntu18.04\n", change("nvidia/cuda:12.8.1"));
+    assert!(never.contains("is not there"), "{never}");
+    let digest = left("FROM nvidia/cuda:12.4.1-devel-ubuntu22.04@sha256:0123\n", change("nvidia/cuda:12.8.1"));
+    assert!(digest.contains("choose one"), "{digest}");
+    // Of a file that starts elsewhere it is told which it is.
+    assert!(left("FROM ubuntu:24.04\n", change("nvidia/cuda:12.8.1")).contains("starts from ubuntu:24.04"));
+}
+
+#[test]
 fn a_base_that_is_another_or_not_known_is_left() {
     let to = "nvidia/cuda:12.8.1-devel-ubuntu22.04";
     assert!(left("FROM ubuntu:24.04\n", base(to)).contains("starts from ubuntu:24.04"));
