@@ -13,7 +13,7 @@ use crate::dockerfile::commands::{Asked, SourceBuild};
 use crate::dockerfile::edit::Edit;
 use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::Keyword;
-use crate::lint::dockerfile::{ArchSetting, Archs, Build, By, Lint, Reads, write_list};
+use crate::lint::dockerfile::{ArchSetting, Archs, Build, By, Lint, Reads, Set, write_list};
 use crate::model::{Built, KnobForm, Setting, escape};
 
 /// The build that a step names.
@@ -102,7 +102,7 @@ fn nowhere(words: &Words<'_, '_>, wanted: &Wanted<'_>) -> String {
     };
     for install in &lint.asks.pip {
         let Some(command) = built(lint, install.command) else { continue };
-        for requirement in install.requirements.iter().filter(|r| dist(&r.name) == name) {
+        if let Some(requirement) = install.requirements.iter().find(|r| dist(&r.name) == name) {
             let place = match &requirement.asked {
                 Asked::Here(span) => format!("line {}", words.line(*span)),
                 Asked::File { file, line } => {
@@ -307,8 +307,11 @@ fn handed_on(words: &Words<'_, '_>, build: &Build<'_>, option: &str) -> Option<R
 fn default(words: &Words<'_, '_>, build: &Build<'_>, name: &str, value: &str) -> Option<Vec<Edit>> {
     let sets = words.lint.sets(true);
     let here = |stage: Option<usize>| stage.is_none() || stage == Some(build.stage);
-    let open = sets.iter().filter(|s| s.name == name && s.pair.value.is_none() && here(s.stage));
-    let set = open.filter(|s| s.instruction < build.command.instruction).next_back()?;
+    let open = |s: &&Set<'_>| {
+        let before = s.instruction < build.command.instruction;
+        s.name == name && s.pair.value.is_none() && before && here(s.stage)
+    };
+    let set = sets.iter().rfind(open)?;
     // What ENV sets wins over it.
     let scope = words.lint.scope(build.command.instruction)?;
     scope.get(name).filter(|v| v.arg && v.unset)?;

@@ -145,7 +145,6 @@ fn what_is_not_built_there_is_left() {
     assert!(left(&file, torch_list("some-cuda-ext")).contains("says so already"));
     let file = format!("{CUDA}ARG A=8\nENV TORCH_CUDA_ARCH_LIST=\"${{A}}.0\"\n{EXT}");
     assert!(left(&file, torch_list("some-cuda-ext")).contains("made of parts"));
-    let file = format!("{CUDA}{EXT}");
     for (value, words) in
         [("--threads 1", "the option --cuda-arch"), ("-gencode arch=compute_80,code=sm_80", "option")]
     {
