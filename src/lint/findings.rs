@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::case::TargetCase;
 use super::{Judged, Problem, words};
 use crate::config::{Fleet, Level};
-use crate::model::{Confidence, Digest, Evidence, EvidenceFile, Finding, GapEffect, Severity, Verdict};
-use crate::report::Plan;
+use crate::model::{Change, Confidence, Digest, Evidence, EvidenceFile, Finding, GapEffect, Severity, Verdict};
+use crate::report::{Plan, Step};
 
 /// What makes findings of several targets one, in report order: worst first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -109,13 +109,24 @@ fn components(case: &TargetCase<'_>, plan: &Plan, drafts: &mut BTreeMap<Key, Dra
         if let Some(note) = &component.note {
             draft.because.push(note.clone());
         }
-        let steps = plan.steps.iter().filter(|s| s.component == label && s.resolves.contains(&case.target.name));
         if severity > Severity::Note {
-            draft.help = steps.map(|s| s.summary.clone()).next();
+            draft.help = help(case, &label, plan);
             draft.confidence = if verdict == Verdict::Warn { Confidence::Medium } else { Confidence::High };
         }
         add(drafts, Some(case), label, draft, true);
     }
+}
+
+/// The step that the plan takes for a component on a target; and what the hosts could do instead, where that helps too.
+fn help(case: &TargetCase<'_>, label: &str, plan: &Plan) -> Option<String> {
+    let mine = |s: &&Step| s.component == label && s.resolves.contains(&case.target.name);
+    let taken = plan.steps.iter().find(mine)?;
+    let hosts = |s: &&Step| matches!(s.change, Change::Driver { .. });
+    let other = plan.alternatives.iter().filter(mine).find(hosts).filter(|s| s.summary != taken.summary);
+    Some(match other {
+        Some(other) => format!("{}; or {}", taken.summary, other.summary),
+        None => taken.summary.clone(),
+    })
 }
 
 /// Targets that are not required report, and never gate.

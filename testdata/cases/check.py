@@ -66,7 +66,8 @@ def text_of(report, target):
             parts += [f.get("message") or "", f.get("help") or ""]
             parts += [b if isinstance(b, str) else json.dumps(b, ensure_ascii=False) for b in f.get("because", [])]
     plan = report.get("plan") or {}
-    parts += [s.get("summary") or "" for s in plan.get("steps", [])]
+    for steps in ("steps", "alternatives"):
+        parts += [s.get("summary") or "" for s in plan.get(steps, [])]
     parts += [u if isinstance(u, str) else json.dumps(u, ensure_ascii=False) for u in plan.get("unresolved", [])]
     return "\n".join(str(p) for p in parts)
 

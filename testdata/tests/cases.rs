@@ -72,7 +72,9 @@ fn said(report: &Value, target: &Value) -> String {
         parts.extend([text(finding, "message").to_owned(), text(finding, "help").to_owned()]);
         parts.extend(list(finding, "because").iter().map(Value::to_string));
     }
-    parts.extend(list(&report["plan"], "steps").iter().map(|s| text(s, "summary").to_owned()));
+    for steps in ["steps", "alternatives"] {
+        parts.extend(list(&report["plan"], steps).iter().map(|s| text(s, "summary").to_owned()));
+    }
     parts.extend(list(&report["plan"], "unresolved").iter().map(Value::to_string));
     parts.join("\n")
 }
