@@ -94,7 +94,8 @@ impl<'a> Subject<'a> {
         for one in &patch.steps {
             let Some(step) = told.steps.get(one.step) else { continue };
             if let Some(why) = &one.left {
-                mended.left.push(format!("{}: {why}", step.summary));
+                let how = if one.edits.is_empty() { "not written" } else { "to be reviewed" };
+                mended.left.push(format!("{how}: {}: {why}", step.summary));
             }
             if !one.edits.is_empty() {
                 mended.changes.extend(step.edits.iter().cloned());

@@ -159,10 +159,14 @@ impl Run<'_> {
             if let [job] = jobs.as_slice() {
                 subject.bytes.clone_from(&job.mended.bytes);
             }
-            let again = self.planned(&subject, &built.report, &evidence)?;
-            let [job] = again.as_slice() else { break };
+            let mut again = self.planned(&subject, &built.report, &evidence)?;
+            let [job] = again.as_mut_slice() else { break };
             if job.diff.is_empty() {
                 break;
+            }
+            // What was promised once is still to be kept.
+            for first in &jobs {
+                job.promise = std::mem::take(&mut job.promise).and(first.promise.clone());
             }
             plan = built.report.plan.clone();
             self.told(b"\nThe promise was not kept. The scan shows what the file did not; once more:\n")?;
@@ -224,7 +228,7 @@ impl Run<'_> {
             out.extend_from_slice(format!("\nFor {} ({tag}):\n", targets.join(", ")).as_bytes());
         }
         for left in &job.mended.left {
-            out.extend_from_slice(format!("\nnot written: {left}\n").as_bytes());
+            out.extend_from_slice(format!("\n{left}\n").as_bytes());
         }
         if job.diff.is_empty() {
             out.extend_from_slice(format!("\nNo edit of {name} is known: it is built as it stands.\n").as_bytes());
