@@ -133,9 +133,13 @@ fn is_user(user: &str) -> bool {
 fn instructions(step: &Step, config: Option<&ConfigFacts>) -> Vec<Line> {
     let say = |text: String| vec![Line::Say(text)];
     match &step.change {
-        Change::Wheel { package, specifier, index, .. } => {
+        Change::Wheel { package, specifier, index, version, .. } => {
             let mut words = vec!["pip install --no-cache-dir --upgrade".to_owned()];
-            words.push(word(&format!("{package}{specifier}")));
+            // With the index's own version: pip takes another build of the same release, which is there, for the same.
+            words.push(word(&match (version, index) {
+                (Some(version), Some((name, _))) => format!("{package}=={version}+{name}"),
+                _ => format!("{package}{specifier}"),
+            }));
             if let Some((_, url)) = index {
                 words.push(format!("--extra-index-url {}", word(url)));
             }

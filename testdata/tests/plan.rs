@@ -296,7 +296,7 @@ fn a_new_dockerfile_starts_from_the_image() {
         );
         assert!(written.lines().all(|l| l.chars().count() <= 200), "{written}");
         for words in [
-            "RUN pip install --no-cache-dir --upgrade torch==2.7.0 --extra-index-url https://download.pytorch.org/whl/cu128\n",
+            "RUN pip install --no-cache-dir --upgrade torch==2.7.0+cu128 --extra-index-url https://download.pytorch.org/whl/cu128\n",
             "ARG TORCH_CUDA_ARCH_LIST=\"8.0;12.0\"\n",
             "ENV NAME=\"a \\\"\\$b\\\" %{c}\"\n",
             "ENV LD_LIBRARY_PATH=\"/b\"\n",

@@ -7,9 +7,10 @@ use crate::catalog::Catalog;
 use crate::catalog::arch_text as archs;
 use crate::catalog::compat::{Block, sass_serves};
 use crate::catalog::knobs::{Knob, KnobKind};
+use crate::catalog::names;
 use crate::lint::ComponentCase;
 use crate::model::{
-    Built, Capability, Change, CudaVersion, Feature, Form, KnobForm, PtxIsa, SmArch, Toolkit, escape,
+    Built, Capability, Change, Component, CudaVersion, Feature, Form, KnobForm, PtxIsa, SmArch, Toolkit, escape,
 };
 use crate::plan::need::{Need, is_vendor};
 use crate::report::{Cost, StepKind};
@@ -189,12 +190,31 @@ fn build(
         form,
         setting: (knob.variable.clone(), value.clone()),
         built: Built { sass: built, ptx, toolkit },
-        install: knob.install.clone(),
+        install: runnable(knob, info).unwrap_or_default(),
     };
     let mut choice = Choice::new(StepKind::Rebuild, Cost::SourceBuild, need, summary, change);
     choice.step.env = vec![(knob.variable.clone(), value)];
-    choice.step.command = (!knob.install.is_empty()).then(|| knob.install.clone());
+    let told = runnable(knob, info).unwrap_or_else(|| knob.install.clone());
+    choice.step.command = (!told.is_empty()).then_some(told);
     Some(quirks(choice, knob, note))
+}
+
+/// The row's way to install from source as a command that can be run as it stands, of the version that is there: `pip
+/// install` of the package by its name. Others need a checkout, or words to be filled in.
+fn runnable(knob: &Knob, component: &Component) -> Option<String> {
+    let version = component.version.as_deref()?.split('+').next()?;
+    let plain = |w: &&str| w.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_=.".contains(&b));
+    let words: Vec<&str> = knob.install.split(' ').collect();
+    let (package, before) = words.split_last()?;
+    let pip =
+        before.iter().skip_while(|w| w.contains('=') && !w.starts_with('-')).take(2).eq(["pip", "install"].iter());
+    let named = names::dist(package) == names::dist(&component.name);
+    let safe = words.iter().all(|w| plain(&w)) && is_version(version);
+    (pip && named && safe).then(|| format!("{} {package}=={version}", before.join(" ")))
+}
+
+fn is_version(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.')
 }
 
 /// What a person should know of a project's knob before it is turned.
@@ -322,4 +342,55 @@ fn base(
     let change = Change::Base { from, to };
     let choice = Choice::new(StepKind::ChangeBase, Cost::BaseImage, need, summary, change);
     Some(choice.because([format!("cuda_tags.toml `{patch}` (as of {})", cx.catalog.cuda_tags().as_of())]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ImagePath, Manager};
+
+    #[test]
+    fn commands_that_can_be_run_as_they_stand() {
+        let knobs = Catalog::embedded().knobs();
+        let of = |package: &str, version: &str| {
+            let component = Component {
+                name: package.into(),
+                version: Some(version.into()),
+                manager: Manager::Pip,
+                root: ImagePath::new("usr/lib/python3/dist-packages"),
+            };
+            runnable(knobs.knob_for(package, [])?, &component)
+        };
+        assert_eq!(
+            of("flash_attn", "2.8.3+cu12torch2.8").as_deref(),
+            Some("FLASH_ATTENTION_FORCE_BUILD=TRUE pip install --no-build-isolation flash-attn==2.8.3")
+        );
+        assert_eq!(of("gsplat", "1.5.3").as_deref(), Some("pip install --no-build-isolation gsplat==1.5.3"));
+        // A checkout, words to be filled in, a choice of two, another program.
+        for package in ["torchvision", "natten", "torch", "vllm", "tensorflow", "onnxruntime-gpu"] {
+            assert_eq!(of(package, "1.0"), None, "{package}");
+        }
+        assert_eq!(of("gsplat", "1;rm -rf /"), None);
+    }
+
+    #[test]
+    fn one_toolkit_for_all_or_for_the_most_that_is_missing() {
+        let catalog = Catalog::embedded();
+        let archs = |words: &[&str]| words.iter().map(|w| w.parse().unwrap()).collect::<Vec<SmArch>>();
+        let missing = |words: &[&str]| archs(words).iter().filter_map(|a| a.capability()).collect::<BTreeSet<_>>();
+        let (served, why) = one_toolkit(&archs(&["sm_80", "sm_120"]), &missing(&["sm_120"]), None, catalog);
+        assert_eq!((served, why), (archs(&["sm_80", "sm_120"]), None));
+        // 6.0 was dropped with 13.0, 11.0 came with it.
+        let wanted = archs(&["sm_60", "sm_80", "sm_110"]);
+        let (served, why) = one_toolkit(&wanted, &missing(&["sm_110"]), None, catalog);
+        assert_eq!(served, archs(&["sm_80", "sm_110"]));
+        let why = why.unwrap();
+        assert!(why.contains("sm_110 (from 13.0 on)") && why.contains("sm_60 (up to 12.9)"), "{why}");
+        let (served, _) = one_toolkit(&wanted, &missing(&["sm_60"]), None, catalog);
+        assert_eq!(served, archs(&["sm_60", "sm_80"]));
+        let cuda = |text: &str| text.parse::<CudaVersion>().ok();
+        assert_eq!(toolkit_for(&archs(&["sm_80", "sm_120"]), cuda("12.6"), catalog), cuda("12.8"));
+        assert_eq!(toolkit_for(&archs(&["sm_60"]), cuda("13.0"), catalog), cuda("12.9"));
+        assert_eq!(toolkit_for(&archs(&["sm_80"]), cuda("12.6"), catalog), cuda("12.6"));
+    }
 }

@@ -224,7 +224,9 @@ fn of_torch(need: &Need<'_, '_>, cx: &Cx<'_, '_>, wheel: TorchWheel, cost: Cost,
     };
     let mut choice = Choice::new(StepKind::ChangeWheel, cost, need, summary, change);
     choice.at = evidence.component_named("torch").map(|i| crate::plan::state::Place::of(evidence, i));
-    choice.step.command = Some(format!("pip install torch=={}{more} --index-url {url}", wheel.torch));
+    // With the index's own version: pip takes another build of the same release for the same.
+    choice.step.command =
+        Some(format!("pip install torch=={}+{}{more} --index-url {url}", wheel.torch, wheel.index));
     let mut choice = choice.because(std::iter::once(holds).chain(wheel.because.clone()));
     if !wheel.archs.measured {
         choice = choice.review("its architectures are those that the release's build script asks for: the wheel was not opened (--check-wheels looks)");
