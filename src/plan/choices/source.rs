@@ -209,7 +209,7 @@ fn runnable(knob: &Knob, component: &Component) -> Option<String> {
     let pip =
         before.iter().skip_while(|w| w.contains('=') && !w.starts_with('-')).take(2).eq(["pip", "install"].iter());
     let named = names::dist(package) == names::dist(&component.name);
-    let safe = words.iter().all(|w| plain(w)) && is_version(version);
+    let safe = words.iter().all(plain) && is_version(version);
     (pip && named && safe).then(|| format!("{} {package}=={version}", before.join(" ")))
 }
 
