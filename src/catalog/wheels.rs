@@ -20,6 +20,8 @@ pub struct DefaultWheel {
     pub cuda: CudaVersion,
     /// torch.cuda.get_arch_list(); empty where it could not be read.
     pub archs: Vec<SmArch>,
+    /// The Triton that it asks for.
+    pub triton: Option<String>,
     trust: Trust,
 }
 
@@ -113,6 +115,8 @@ struct RawDefault {
     variant: String,
     cuda: CudaVersion,
     archs: Vec<SmArch>,
+    #[serde(default)]
+    triton: Option<String>,
     #[serde(flatten)]
     trust: Trust,
 }
@@ -227,6 +231,7 @@ impl Wheels {
             index: r.variant,
             cuda: r.cuda,
             archs: r.archs,
+            triton: r.triton,
             trust: r.trust,
         };
         let lists = tables.rows::<RawArchList>(FILE, "arch_list")?;
@@ -319,6 +324,12 @@ impl Wheels {
             Some(TorchWheel { torch: torch.to_owned(), index: index.to_owned(), cuda, because, archs })
         };
         self.torch_indexes(torch).into_iter().filter_map(wheel).collect()
+    }
+
+    /// The Triton that a release of torch asks for, as the opened wheel of its minor says.
+    pub fn torch_triton(&self, torch: &str) -> Option<&str> {
+        let wheel = self.defaults.iter().find(|w| minor(&w.torch) == minor(torch));
+        wheel?.triton.as_deref()
     }
 
     /// The Pythons that a torch version has wheels for.

@@ -176,6 +176,22 @@ fn wheel(
     if catalog.components().framework_of_package(Manager::Pip, package).is_some() {
         without_pinned(evidence, place, catalog);
     }
+    if let Some(triton) = version.filter(|_| package == "torch").and_then(|v| catalog.wheels().torch_triton(v)) {
+        other_triton(evidence, place, triton);
+    }
+}
+
+/// Another Triton comes with torch: nothing is known of the compiler in it.
+fn other_triton(evidence: &mut Evidence, place: &Place, version: &str) {
+    let is = |name: &str| package_name(name) == "triton";
+    let same = |p: &crate::model::Package| is(&p.name) && p.version.as_deref() != Some(version);
+    let mut found = evidence.packages.iter_mut().filter(|p| same(p)).peekable();
+    if found.peek().is_none() {
+        return;
+    }
+    found.for_each(|p| p.version = Some(version.to_owned()));
+    let own = evidence.components.iter().position(|c| is(&c.name) && c.root == place.root);
+    recode::without_files(evidence, |f| own.is_some() && f.component == own);
 }
 
 /// NVIDIA's packages beside a framework come anew with it.

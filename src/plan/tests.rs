@@ -254,3 +254,20 @@ fn targets_that_are_not_required_are_no_reason_to_harm_others() {
     let in_place = plan.steps.iter().filter(|s| s.tag.as_deref() != Some("cu126"));
     assert_eq!(in_place.count(), 0, "{:?}", plan.steps);
 }
+
+#[test]
+fn torch_brings_its_triton() {
+    let mut lab = torch("2.6.0+cu124", "12.4", CU126);
+    library(&mut lab, "SITE/triton/backends/nvidia/bin/ptxas", ("triton", "3.2.0"), &["sm_80"]);
+    let facts = Arc::get_mut(&mut lab.0.files.last_mut().unwrap().facts).unwrap();
+    facts.modules.clear();
+    facts.tool = Some(ToolFacts { kind: ToolKind::Ptxas, cuda: Some(CudaVersion::new(12, 4)), newest: None });
+    let plan = planned(&lab, &["rtx 5090@575"]);
+    // The old one's compiler does not know the GPU; what the new one's knows is not said.
+    let [step] = &plan.steps[..] else { panic!("{:?}", plan.steps) };
+    assert!(matches!(&step.change, Change::Wheel { package, .. } if package == "torch"), "{step:?}");
+    assert_eq!(turns(&plan, "rtx-5090@575"), (Verdict::Fail, Verdict::Ok));
+    // A build of torch from source leaves it as it is.
+    let source = plan.alternatives.iter().find(|s| s.cost == Cost::SourceBuild).unwrap();
+    assert_eq!(source.effect.as_ref().unwrap().verdicts["rtx-5090@575"], (Verdict::Fail, Verdict::Warn));
+}

@@ -231,6 +231,14 @@ fn of_torch(need: &Need<'_, '_>, cx: &Cx<'_, '_>, wheel: TorchWheel, cost: Cost,
     if !wheel.archs.measured {
         choice = choice.review("its architectures are those that the release's build script asks for: the wheel was not opened (--check-wheels looks)");
     }
+    let triton = cx.catalog.wheels().torch_triton(&wheel.torch);
+    let has =
+        evidence.packages.iter().find(|p| same_component(&p.name, "triton")).and_then(|p| p.version.as_deref());
+    if let (Some(triton), Some(has)) = (triton, has)
+        && triton != has
+    {
+        choice = choice.review(format!("triton {triton} comes with it, whose compiler was not looked at"));
+    }
     let own = evidence.cuda_of("torch").map(|c| c.major);
     let bound = bound_to_torch(need, cx, if same { own != Some(wheel.cuda.major) } else { true });
     if !bound.is_empty() {
