@@ -9,6 +9,12 @@ use crate::model::{Capability, CudaVersion, DriverVersion, Feature, Form, Item, 
 /// The first driver that reads zstd-compressed fatbin entries (CUDA 12.4). Older ones stop with error 200.
 const ZSTD_DRIVER: (u32, u32, u32) = (550, 54, 14);
 
+/// That driver.
+pub fn zstd_driver() -> Option<DriverVersion> {
+    let (branch, minor, patch) = ZSTD_DRIVER;
+    format!("{branch}.{minor}.{patch}").parse().ok()
+}
+
 /// What a driver makes of one module (or one item) on one GPU. Ordered, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fit {
@@ -84,12 +90,7 @@ impl Host {
     }
 
     fn refuses_zstd(&self) -> bool {
-        let (branch, minor, patch) = ZSTD_DRIVER;
-        let text = format!("{branch}.{minor}.{patch}");
-        match (&self.driver, text.parse::<DriverVersion>()) {
-            (Some(driver), Ok(first)) => *driver < first,
-            _ => false,
-        }
+        self.driver.as_ref().zip(zstd_driver()).is_some_and(|(driver, first)| *driver < first)
     }
 }
 

@@ -46,6 +46,12 @@ pub(super) fn read(tables: &mut Tables) -> Result<Vec<HostRow>, CatalogError> {
 }
 
 impl Wheels {
+    /// Where PyTorch serves an index itself.
+    pub fn torch_index_url(&self, index: &str) -> Option<String> {
+        let own = self.hosts.iter().find(|h| !h.mirror && !h.nightly && h.name.is_none())?;
+        Some(format!("https://{}/{index}", own.prefix))
+    }
+
     /// The index of PyTorch's wheels that a URL is; `None` for any other index.
     pub fn index_of_url(&self, url: &str) -> Option<TorchIndex> {
         let bare = url.trim().split_once("://").map_or(url.trim(), |(_, rest)| rest);

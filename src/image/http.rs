@@ -268,8 +268,50 @@ pub fn is_passing(status: u16) -> bool {
     matches!(status, 408 | 429 | 500 | 502 | 503 | 504)
 }
 
-pub fn back_off(tried: u32) -> Duration {
+fn back_off(tried: u32) -> Duration {
     Duration::from_millis(250 << tried.min(5))
+}
+
+/// How often in a row a transfer may break off without [`PROGRESS`] bytes in between.
+const MAX_CUTS: u32 = 3;
+const PROGRESS: u64 = 1 << 20;
+
+/// The breaks of a transfer that is taken up again.
+pub struct Cuts {
+    count: u32,
+    /// Where the last was.
+    at: u64,
+}
+
+impl Cuts {
+    /// Of a transfer that starts at this byte.
+    pub fn from(at: u64) -> Self {
+        Self { count: 0, at }
+    }
+
+    /// Whether enough has come since the last break.
+    pub fn has_progress(&self, at: u64) -> bool {
+        at - self.at >= PROGRESS
+    }
+
+    /// An end at this byte that is no break.
+    pub fn pause(&mut self, at: u64) {
+        self.at = at;
+    }
+
+    /// A break at this byte: waits until it may be taken up again; the problem, where there were too many.
+    pub fn again(&mut self, at: u64, problem: ImageError) -> io::Result<()> {
+        if self.has_progress(at) {
+            self.count = 0;
+        }
+        self.at = at;
+        self.count += 1;
+        if self.count > MAX_CUTS {
+            return Err(io::Error::other(problem));
+        }
+        sleep(back_off(self.count));
+        Ok(())
+    }
 }
 
 /// The type without its parameters.

@@ -155,7 +155,7 @@ fn tried(choice: Choice, need: &Need<'_, '_>, state: &State, subject: &Subject<'
             .filter(|(_, w)| w.required)
             .filter_map(|(name, before)| {
                 let word = then.get(name)?;
-                improve::harms(before, word).then(|| name.clone())
+                harms(before, word).then(|| name.clone())
             })
             .collect();
     }
@@ -192,13 +192,8 @@ fn finished(tried: &Tried, need: &Need<'_, '_>, now: &Outlook) -> Step {
     step
 }
 
-/// What makes a target better or worse off.
-pub mod improve {
-    use super::Word;
-
-    /// Its verdict is worse, or that of a component is.
-    pub fn harms(before: &Word, after: &Word) -> bool {
-        after.verdict < before.verdict
-            || after.code.iter().any(|(place, word)| before.code.get(place).is_some_and(|was| word < was))
-    }
+/// A target is worse off: its verdict is worse, or that of a component is.
+fn harms(before: &Word, after: &Word) -> bool {
+    after.verdict < before.verdict
+        || after.code.iter().any(|(place, word)| before.code.get(place).is_some_and(|was| word < was))
 }

@@ -24,7 +24,8 @@ impl Place {
         Self { name: package_name(&component.name), root: component.root.clone() }
     }
 
-    fn index(&self, evidence: &Evidence) -> Option<usize> {
+    /// Where it is in an image's evidence, if it is there.
+    pub fn index(&self, evidence: &Evidence) -> Option<usize> {
         evidence.components.iter().position(|c| c.root == self.root && package_name(&c.name) == self.name)
     }
 }
@@ -69,10 +70,8 @@ impl State {
         driver: Option<(&[String], &DriverVersion)>,
         catalog: &Catalog,
     ) -> Option<Self> {
-        let mut next = self.clone();
+        let mut next = can_be_told(change, driver.is_some()).then(|| self.clone())?;
         match change {
-            // Of a wheel that no row describes nothing can be told.
-            Change::Wheel { built: None, cuda: None, .. } => return None,
             Change::Wheel { package, version, built, cuda, .. } => {
                 let place = at?;
                 for evidence in &mut next.evidence {
@@ -114,17 +113,13 @@ impl State {
                 for evidence in &mut next.evidence {
                     bring(evidence, libraries);
                 }
-                if libraries.is_empty() && driver.is_none() {
-                    return None;
-                }
             }
             Change::DropEntry { variable, entry } => {
                 for evidence in &mut next.evidence {
                     drop_entry(evidence, variable, entry);
                 }
             }
-            // What another base brings is known once it is built.
-            Change::Base { .. } | Change::Advice => return None,
+            Change::Base { .. } | Change::Advice => {}
         }
         if let Some((targets, least)) = driver {
             next.set_driver(targets, least);
@@ -138,6 +133,16 @@ impl State {
                 target.driver = Some(DriverRange { lowest: least.clone(), below: None, text: least.to_string() });
             }
         }
+    }
+}
+
+/// Not of a wheel that no row describes, of packages of which nobody says what they bring, or of a base before it is built.
+fn can_be_told(change: &Change, driver: bool) -> bool {
+    match change {
+        Change::Wheel { built, cuda, .. } => built.is_some() || cuda.is_some(),
+        Change::AddPackages { libraries, .. } => driver || !libraries.is_empty(),
+        Change::Base { .. } | Change::Advice => false,
+        _ => true,
     }
 }
 

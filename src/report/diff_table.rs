@@ -10,9 +10,9 @@ use super::diff::{
     TargetChange,
 };
 use super::paint::{Ink, Page, cell, span};
-use super::text::{bytes, clean, count};
+use super::text::{bytes, clean, code, count};
 use super::{Role, Style};
-use crate::model::{Capability, Form, GapEffect, Verdict};
+use crate::model::{Capability, GapEffect, Verdict};
 
 /// Rows of a list of packages, libraries or gaps without `-v`.
 const LISTED: usize = 12;
@@ -186,25 +186,12 @@ fn line(page: &mut Page<'_>, ink: Ink, word: &str, text: &str) {
 
 /// `sm_80 sm_90a · ptx 90`.
 fn codes(list: impl Iterator<Item = Code>) -> String {
-    let word = |c: Code| {
-        let number = format!("{}{}", c.arch.number, c.arch.suffix());
-        match c.form {
-            Form::Sass => format!("sm_{number}"),
-            Form::Ptx => format!("ptx {number}"),
-            Form::LtoIr => format!("lto-ir {number}"),
-            Form::TileIr => format!("tile-ir {number}"),
-            Form::CodeObject => format!("amd {number}"),
-            Form::Spirv => "spirv".to_owned(),
-            Form::Native => "intel".to_owned(),
-            Form::Unknown => format!("unknown {number}"),
-        }
-    };
     let mut list: Vec<Code> = list.collect();
     list.sort_by_key(|c| (c.form, c.arch));
     let mut out: Vec<String> = Vec::new();
-    for (at, code) in list.iter().enumerate() {
-        let first = at == 0 || list[at - 1].form != code.form;
-        out.push(format!("{}{}", if first && at > 0 { "· " } else { "" }, word(*code)));
+    for (at, one) in list.iter().enumerate() {
+        let first = at == 0 || list[at - 1].form != one.form;
+        out.push(format!("{}{}", if first && at > 0 { "· " } else { "" }, code(one.arch, one.form)));
     }
     out.join(" ")
 }

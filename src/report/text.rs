@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::model::escape;
+use crate::model::{Form, SmArch, escape};
 
 /// Makes text from outside safe to print on one line: control and invisible characters are escaped as paths escape
 /// them. Backslashes stay, since messages quote paths that are escaped already.
@@ -121,6 +121,21 @@ pub fn bytes(n: u64) -> String {
         unit += 1;
     }
     format!("{value:.1} {}", UNITS[unit])
+}
+
+/// `sm_90a`, `ptx 90`: device code in tables.
+pub fn code(arch: SmArch, form: Form) -> String {
+    let number = format!("{}{}", arch.number, arch.suffix());
+    match form {
+        Form::Sass => format!("sm_{number}"),
+        Form::Ptx => format!("ptx {number}"),
+        Form::LtoIr => format!("lto-ir {number}"),
+        Form::TileIr => format!("tile-ir {number}"),
+        Form::CodeObject => format!("amd {number}"),
+        Form::Spirv => "spirv".to_owned(),
+        Form::Native => "intel".to_owned(),
+        Form::Unknown => format!("unknown {number}"),
+    }
 }
 
 /// `1 gap`, `3 gaps`.

@@ -4,22 +4,17 @@
 use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::sleep;
 
 use sha2::{Digest as _, Sha256};
 use ureq::BodyReader;
 use ureq::http::{Uri, header};
 
 use super::super::ImageError;
-use super::super::http::{Answer, Failure, Get, Wire, back_off};
+use super::super::http::{Answer, Cuts, Failure, Get, Wire};
 use super::page::Link;
 use super::{refused, shown};
 use crate::model::Digest;
 use crate::stream::Source;
-
-/// How often in a row a part may break off without [`PROGRESS`] bytes in between.
-const MAX_CUTS: u32 = 3;
-const PROGRESS: u64 = 1 << 20;
 
 /// The first request: enough to see a zip's first bytes, and that ranges are served.
 const FIRST: u64 = 4;
@@ -116,7 +111,8 @@ impl Remote {
     /// The bytes from `from` up to `to`, asked for when they are first read.
     pub fn range(&self, from: u64, to: u64) -> Ranged {
         let to = to.min(self.inner.size);
-        Ranged { inner: self.inner.clone(), at: from.min(to), to, cuts: 0, cut_at: from.min(to), body: None }
+        let at = from.min(to);
+        Ranged { inner: self.inner.clone(), at, to, cuts: Cuts::from(at), body: None }
     }
 
     /// A small part, whole.
@@ -207,8 +203,7 @@ pub struct Ranged {
     inner: Arc<Inner>,
     at: u64,
     to: u64,
-    cuts: u32,
-    cut_at: u64,
+    cuts: Cuts,
     /// With the bytes that it is still to give.
     body: Option<(BodyReader<'static>, u64)>,
 }
@@ -221,10 +216,10 @@ impl Read for Ranged {
         loop {
             let inner = &self.inner;
             let problem = match &mut self.body {
-                Some((_, 0)) if self.at - self.cut_at >= PROGRESS => {
+                Some((_, 0)) if self.cuts.has_progress(self.at) => {
                     // Less than was asked for, as servers may: the rest is asked for anew.
                     self.body = None;
-                    self.cut_at = self.at;
+                    self.cuts.pause(self.at);
                     continue;
                 }
                 Some((_, 0)) => inner.wrong("the server sends it in pieces that are too small"),
@@ -252,15 +247,7 @@ impl Read for Ranged {
                 },
             };
             self.body = None;
-            if self.at - self.cut_at >= PROGRESS {
-                self.cuts = 0;
-            }
-            self.cut_at = self.at;
-            self.cuts += 1;
-            if self.cuts > MAX_CUTS {
-                return Err(io::Error::other(problem));
-            }
-            sleep(back_off(self.cuts));
+            self.cuts.again(self.at, problem)?;
         }
     }
 }

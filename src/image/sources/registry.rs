@@ -3,13 +3,12 @@
 
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::thread::sleep;
 
 use serde::Deserialize;
 use ureq::BodyReader;
 use ureq::http::header;
 
-use super::super::http::back_off;
+use super::super::http::Cuts;
 use super::super::{Content, ImageError};
 use super::files::{Stored, read_small, verify};
 use super::http::{Ask, Client};
@@ -18,10 +17,6 @@ use super::oci::{self, Root, Store};
 use super::reference::RegistryName;
 use super::{Handle, OpenOptions};
 use crate::model::Digest;
-
-/// How often in a row a blob may break off without [`PROGRESS`] bytes in between.
-const MAX_CUTS: u32 = 3;
-const PROGRESS: u64 = 1 << 20;
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
                       application/vnd.docker.distribution.manifest.list.v2+json, \
@@ -121,15 +116,14 @@ struct Blob {
     what: String,
     size: u64,
     at: u64,
-    cuts: u32,
-    cut_at: u64,
+    cuts: Cuts,
     body: Option<BodyReader<'static>>,
 }
 
 impl Blob {
     fn new(client: Arc<Client>, kind: &str, place: &str, digest: Digest, size: u64) -> Self {
         let (path, what) = (format!("blobs/{digest}"), format!("{kind} {digest} of {place}"));
-        Self { client, place: place.to_owned(), path, what, size, at: 0, cuts: 0, cut_at: 0, body: None }
+        Self { client, place: place.to_owned(), path, what, size, at: 0, cuts: Cuts::from(0), body: None }
     }
 
     fn connect(&self) -> Result<BodyReader<'static>, ImageError> {
@@ -204,15 +198,7 @@ impl Read for Blob {
                 },
             };
             self.body = None;
-            if self.at - self.cut_at >= PROGRESS {
-                self.cuts = 0;
-            }
-            self.cut_at = self.at;
-            self.cuts += 1;
-            if self.cuts > MAX_CUTS {
-                return Err(io::Error::other(problem));
-            }
-            sleep(back_off(self.cuts));
+            self.cuts.again(self.at, problem)?;
         }
     }
 }

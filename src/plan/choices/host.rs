@@ -3,15 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::{Choice, Cx, gpus};
-use crate::catalog::compat::Block;
+use crate::catalog::compat::{Block, zstd_driver};
 use crate::catalog::forward::Eligible;
 use crate::lint::TargetCase;
 use crate::model::{Change, CudaVersion, DriverVersion, Manager};
 use crate::plan::need::Need;
 use crate::report::{Cost, Step, StepKind};
-
-/// The first driver that reads entries packed with zstd.
-const ZSTD: (u32, u32, u32) = (550, 54, 14);
 
 /// For code that is there, and that the driver refuses.
 pub fn for_blocks(need: &Need<'_, '_>, blocks: &BTreeSet<Block>, cx: &Cx<'_, '_>, found: &mut Vec<Choice>) {
@@ -25,8 +22,7 @@ pub fn for_blocks(need: &Need<'_, '_>, blocks: &BTreeSet<Block>, cx: &Cx<'_, '_>
                 found.push(driver(need, DriverVersion::branch_floor(branch), summary, row));
             }
             Block::Compressed => {
-                let (a, b, c) = ZSTD;
-                let Ok(least) = format!("{a}.{b}.{c}").parse::<DriverVersion>() else { continue };
+                let Some(least) = zstd_driver() else { continue };
                 let summary = format!(
                     "use driver {least} or newer on {}, or build without zstd (nvcc --compress-mode=speed)",
                     gpus(need)

@@ -53,7 +53,7 @@ fn with_subject(need: &Need<'_, '_>, step: &Step) -> String {
 fn other_releases(need: &Need<'_, '_>, cx: &Cx<'_, '_>, found: &mut Vec<Choice>) {
     let evidence = need.evidence();
     let Some(place) = need.place() else { return };
-    let Some(component) = evidence.components.iter().find(|c| package_name(&c.name) == place.name) else { return };
+    let Some(component) = place.index(evidence).map(|index| &evidence.components[index]) else { return };
     let has = |library: &str, major: u64| {
         let wanted = format!("{library}.so.{major}");
         let sonames =

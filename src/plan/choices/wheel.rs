@@ -11,9 +11,6 @@ use crate::model::{Built, Capability, Change, CudaVersion, Evidence, Libc, Manag
 use crate::plan::need::{Need, is_vendor};
 use crate::report::{Cost, StepKind};
 
-/// Where PyTorch's wheels are.
-const TORCH_INDEX: &str = "https://download.pytorch.org/whl/";
-
 /// Later and earlier releases that are looked at, each with all its indexes.
 const RELEASES: usize = 2;
 
@@ -27,11 +24,7 @@ pub fn choices(
 ) {
     let Some(place) = need.place() else { return };
     let evidence = need.evidence();
-    let Some(index) = evidence.components.iter().position(|c| c.root == place.root && is_named(c, &place.name))
-    else {
-        return;
-    };
-    let component = &evidence.components[index];
+    let Some(component) = place.index(evidence).map(|index| &evidence.components[index]) else { return };
     if same_component(&component.name, "torch") && component.version.is_some() {
         let serves = |w: &TorchWheel| missing.iter().any(|cc| covers(&w.archs.sass, *cc));
         torch(need, cx, &serves, found, why);
@@ -89,10 +82,6 @@ pub fn choices(
     }
 }
 
-fn is_named(component: &crate::model::Component, name: &str) -> bool {
-    package_name(&component.name) == name
-}
-
 /// Whether machine code or PTX of these serves a GPU.
 fn covers(archs: &[SmArch], cc: Capability) -> bool {
     archs.iter().any(|a| sass_serves(*a, cc))
@@ -122,7 +111,7 @@ pub fn torch(
     let whole = |w: &TorchWheel| fleet.iter().all(|cc| covers(&w.archs.sass, *cc));
     let alone = !same.iter().any(whole);
     for wheel in same {
-        found.push(of_torch(need, cx, wheel, Cost::SameVersion, version));
+        found.extend(of_torch(need, cx, wheel, Cost::SameVersion, version));
     }
     // Other releases where this one has no wheel for all.
     let key = names::version(bare);
@@ -161,7 +150,7 @@ pub fn torch(
             let all = fits.iter().any(whole);
             for wheel in fits.into_iter().filter(|w| !all || whole(w)) {
                 let choice = of_torch(need, cx, wheel, Cost::OtherVersion, version);
-                found.push(Choice { older: !later, ..choice });
+                found.extend(choice.map(|choice| Choice { older: !later, ..choice }));
             }
         }
     }
@@ -198,7 +187,7 @@ fn python_of(component: &crate::model::Component) -> Option<CudaVersion> {
     root.split('/').find_map(|part| part.strip_prefix("python")?.parse().ok())
 }
 
-fn of_torch(need: &Need<'_, '_>, cx: &Cx<'_, '_>, wheel: TorchWheel, cost: Cost, version: &str) -> Choice {
+fn of_torch(need: &Need<'_, '_>, cx: &Cx<'_, '_>, wheel: TorchWheel, cost: Cost, version: &str) -> Option<Choice> {
     let same = cost == Cost::SameVersion;
     let evidence = need.evidence();
     let name = match same {
@@ -207,7 +196,7 @@ fn of_torch(need: &Need<'_, '_>, cx: &Cx<'_, '_>, wheel: TorchWheel, cost: Cost,
     };
     let summary = format!("take {name} (torch {} {}: CUDA {})", wheel.torch, wheel.index, wheel.cuda);
     let holds = format!("torch {} {} holds machine code for {}", wheel.torch, wheel.index, list(&wheel.archs.sass));
-    let url = format!("{TORCH_INDEX}{}", wheel.index);
+    let url = cx.catalog.wheels().torch_index_url(&wheel.index)?;
     // They pin torch, and are published with it.
     let beside: Vec<&str> = ["torchvision", "torchaudio"]
         .into_iter()
@@ -250,7 +239,7 @@ fn of_torch(need: &Need<'_, '_>, cx: &Cx<'_, '_>, wheel: TorchWheel, cost: Cost,
             if bound.len() == 1 { "its build" } else { "their builds" }
         ));
     }
-    choice
+    Some(choice)
 }
 
 /// Packages whose binaries link torch's, where the change breaks them.

@@ -8,7 +8,7 @@ use super::super::json::diff_schema;
 use super::super::table::tests::{golden, lawful};
 use super::super::{MinDriver, sample};
 use super::*;
-use crate::model::{Digest, ImagePath, Manager, Platform, SmArch};
+use crate::model::{Digest, Form, ImagePath, Manager, Platform, SmArch};
 
 fn arch(text: &str) -> SmArch {
     text.parse().unwrap()

@@ -1,9 +1,8 @@
 //! Bytes of device code: per component and architecture, and what of them no target takes.
 
 use super::super::paint::{Ink, Page, cell, span};
-use super::super::text::{bytes, clean, columns, cut};
+use super::super::text::{bytes, clean, code, columns, cut};
 use super::super::{ArchSize, ComponentSize, Sizes, Unused};
-use crate::model::Form;
 
 /// Components that are listed without `-v`.
 const LISTED: usize = 10;
@@ -29,7 +28,9 @@ pub(super) fn section(page: &mut Page<'_>, sizes: &Sizes) {
     for one in sizes.components.iter().take(listed) {
         rows.push(Row::new(label(one), Ink::Strong, one.bytes, one.unused, &one.archs));
         let archs = one.archs.iter().filter(|_| fine);
-        rows.extend(archs.map(|a| Row::new(format!("  {}", word(a)), Ink::Plain, a.bytes, a.unused, &[])));
+        rows.extend(
+            archs.map(|a| Row::new(format!("  {}", code(a.arch, a.form)), Ink::Plain, a.bytes, a.unused, &[])),
+        );
     }
     if let Some(more) = sizes.components.len().checked_sub(listed).filter(|&n| n > 0) {
         let rest = sizes.components.iter().skip(listed);
@@ -41,7 +42,10 @@ pub(super) fn section(page: &mut Page<'_>, sizes: &Sizes) {
     if !fine || sizes.components.len() > 1 {
         rows.push(Row::new("all".into(), Ink::Strong, sizes.bytes, sizes.unused.as_ref().map(|u| u.bytes), &[]));
         rows.extend(
-            sizes.archs.iter().map(|a| Row::new(format!("  {}", word(a)), Ink::Plain, a.bytes, a.unused, &[])),
+            sizes
+                .archs
+                .iter()
+                .map(|a| Row::new(format!("  {}", code(a.arch, a.form)), Ink::Plain, a.bytes, a.unused, &[])),
         );
     }
     table(page, &rows, sizes.unused.is_some());
@@ -67,7 +71,7 @@ struct Row {
 impl Row {
     fn new(label: String, ink: Ink, bytes: u64, unused: Option<u64>, archs: &[ArchSize]) -> Self {
         let some = archs.iter().filter(|a| a.unused.is_some_and(|n| n > 0));
-        let archs = some.map(word).collect::<Vec<_>>().join(" ");
+        let archs = some.map(|a| code(a.arch, a.form)).collect::<Vec<_>>().join(" ");
         Self { label, ink, bytes, unused, archs }
     }
 }
@@ -102,20 +106,6 @@ fn table(page: &mut Page<'_>, rows: &[Row], targets: bool) {
     }
 }
 
-fn word(row: &ArchSize) -> String {
-    let number = format!("{}{}", row.arch.number, row.arch.suffix());
-    match row.form {
-        Form::Sass => format!("sm_{number}"),
-        Form::Ptx => format!("ptx {number}"),
-        Form::LtoIr => format!("lto-ir {number}"),
-        Form::TileIr => format!("tile-ir {number}"),
-        Form::CodeObject => format!("amd {number}"),
-        Form::Spirv => "spirv".to_owned(),
-        Form::Native => "intel".to_owned(),
-        Form::Unknown => format!("unknown {number}"),
-    }
-}
-
 fn saving(unused: &Unused) -> String {
     if unused.bytes == 0 {
         return "every target's code is all there is: a rebuild for these targets saves nothing".to_owned();
@@ -142,6 +132,7 @@ mod tests {
     use super::super::tests::{golden, lawful};
     use super::super::{Report, Style, render};
     use super::*;
+    use crate::model::Form;
     use crate::report::sample;
 
     fn arch(arch: &str, form: Form, bytes: u64, unused: Option<u64>) -> ArchSize {
