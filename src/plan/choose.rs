@@ -4,7 +4,8 @@ use super::choices::{Choice, Cx, choices};
 use super::effect;
 use super::need::{Key, Need, What, needs};
 use super::state::{Outlook, State, Word, outlook};
-use crate::lint::{Subject, TargetCase};
+use crate::catalog::verdict::Cause;
+use crate::lint::{ComponentCause, Subject, TargetCase};
 use crate::model::{Change, Verdict};
 use crate::report::{Cost, Effect, Role, Step};
 
@@ -27,7 +28,9 @@ struct Tried {
     /// Targets of the need that it serves, and that it betters.
     serves: usize,
     betters: usize,
-    /// A required target is worse off.
+    /// Those that failed, and do no more.
+    rescues: usize,
+    /// Required targets that are worse off.
     harms: Vec<String>,
 }
 
@@ -50,7 +53,7 @@ pub fn next(
     let again = bettered.contains(&need.key);
     let best = best(&tried, need).filter(|at| !again || tried[*at].after.is_some());
     // A wheel that serves these targets alone costs a second tag, a build from source far more.
-    let apart = best.and_then(|at| wheel_apart(&tried, need, at));
+    let apart = best.and_then(|at| wheel_apart(&tried, need, now, at));
     why.extend(apart.clone());
     let chosen = best.filter(|_| apart.is_none()).map(|at| tried.remove(at));
     let mut others: Vec<Step> = Vec::new();
@@ -81,25 +84,24 @@ fn subject_of(need: &Need<'_, '_>) -> String {
     if need.label.is_empty() { String::new() } else { format!("{}: ", need.label) }
 }
 
-/// What may be spent on a need without being asked: of a framework that serves with a part missing no other release is
-/// taken, and no build from source is made.
-fn dearest(need: &Need<'_, '_>) -> Cost {
+/// Whether a choice may be taken without being asked for: of a framework that serves with a part missing no other release
+/// is, and no build from source.
+fn is_worth(tried: &Tried, need: &Need<'_, '_>) -> bool {
+    let step = &tried.choice.step;
     match &need.what {
-        What::Code { component, .. } if component.role == Role::Core && component.verdict >= Verdict::Warn => {
-            let jit = component.verdict == Verdict::Slow;
-            if jit { Cost::BaseImage } else { Cost::SameVersion }
+        What::Code { component, .. }
+            if component.role == Role::Core && tried.after.is_some() && tried.rescues == 0 =>
+        {
+            let jit = matches!(component.cause, ComponentCause::Code(Cause::Jit { .. }));
+            step.cost <= if jit { Cost::BaseImage } else { Cost::SameVersion } && !tried.choice.older
         }
-        _ => Cost::Hosts,
+        _ => step.cost <= Cost::Hosts,
     }
 }
 
 /// The cheapest that serves all of the need's targets; else the one that serves most; else words.
 fn best(tried: &[Tried], need: &Need<'_, '_>) -> Option<usize> {
-    let dear = dearest(need);
-    let may = |t: &&(usize, &Tried)| {
-        let choice = &t.1.choice;
-        t.1.harms.is_empty() && choice.step.cost <= dear && !(choice.older && dear < Cost::Hosts)
-    };
+    let may = |t: &&(usize, &Tried)| t.1.harms.is_empty() && is_worth(t.1, need);
     let all: Vec<(usize, &Tried)> = tried.iter().enumerate().collect();
     let helps = || all.iter().filter(may).filter(|(_, t)| t.serves > 0 || t.betters > 0);
     let whole = helps().find(|(_, t)| t.serves == need.targets.len());
@@ -108,26 +110,30 @@ fn best(tried: &[Tried], need: &Need<'_, '_>) -> Option<usize> {
     whole.or_else(most).or_else(words).map(|(at, _)| *at)
 }
 
-/// Why the need is better left to an image of its own: a wheel serves all its targets, and others no more.
-fn wheel_apart(tried: &[Tried], need: &Need<'_, '_>, best: usize) -> Option<String> {
+/// Why the need is better left to an image of its own: a wheel serves all its targets that fail, and others no more.
+fn wheel_apart(tried: &[Tried], need: &Need<'_, '_>, now: &Outlook, best: usize) -> Option<String> {
+    let failing: Vec<&str> = need
+        .targets
+        .iter()
+        .filter(|t| now.get(*t).is_some_and(|w| fails(word_of(&need.key, w))))
+        .map(String::as_str)
+        .collect();
     let source = tried.get(best)?.choice.step.cost >= Cost::SourceBuild;
     let apart = |t: &&Tried| {
         matches!(t.choice.step.change, Change::Wheel { .. })
             && t.choice.step.cost < Cost::SourceBuild
+            && !t.choice.older
             && !t.harms.is_empty()
-            && t.serves == need.targets.len()
+            && !failing.is_empty()
+            && t.rescues == failing.len()
     };
     let wheel = tried.iter().find(apart).filter(|_| source)?;
-    let name = match &wheel.choice.step.change {
-        Change::Wheel { package, version, index: Some((index, _)), .. } => {
-            format!("{package} {} of {index}", version.as_deref().unwrap_or_default())
-        }
-        _ => wheel.choice.step.component.clone(),
-    };
+    let Change::Wheel { package, version, index, .. } = &wheel.choice.step.change else { return None };
+    let index = index.as_ref().map_or(String::new(), |(name, _)| format!(" of {name}"));
+    let name = format!("{package} {}{index}", version.as_deref().unwrap_or_default());
     Some(format!(
-        "no wheel of {} serves all: {name} serves {} and not {}: two tags",
-        need.label,
-        need.targets.join(", "),
+        "no wheel of {package} serves all: {name} serves {} and not {}: two tags",
+        failing.join(", "),
         wheel.harms.join(", ")
     ))
 }
@@ -142,13 +148,14 @@ fn tried(choice: Choice, need: &Need<'_, '_>, state: &State, subject: &Subject<'
         let outlook = next.subject(subject).cases(outlook);
         (next, outlook)
     });
-    let mut out = Tried { choice, after: None, serves: 0, betters: 0, harms: Vec::new() };
+    let mut out = Tried { choice, after: None, serves: 0, betters: 0, rescues: 0, harms: Vec::new() };
     if let Some((_, then)) = &after {
         for target in &need.targets {
-            let (Some(before), Some(word)) = (now.get(target), then.get(target)) else { continue };
-            let (before, word) = (word_of(&need.key, before), word_of(&need.key, word));
-            out.serves += usize::from(word == Verdict::Ok);
+            let (Some(was), Some(is)) = (now.get(target), then.get(target)) else { continue };
+            let (before, word) = (word_of(&need.key, was), word_of(&need.key, is));
+            out.serves += usize::from(word == Verdict::Ok && !harms(was, is));
             out.betters += usize::from(word > before);
+            out.rescues += usize::from(fails(before) && !fails(word) && !harms(was, is));
         }
         out.harms = now
             .iter()
@@ -161,6 +168,11 @@ fn tried(choice: Choice, need: &Need<'_, '_>, state: &State, subject: &Subject<'
     }
     out.after = after;
     out
+}
+
+/// Whether a word means that the target is not served.
+fn fails(word: Verdict) -> bool {
+    word < Verdict::Slow
 }
 
 /// The word of what a need is about, on one target.

@@ -7,8 +7,8 @@ use super::recode;
 use crate::catalog::Catalog;
 use crate::lint::{Subject, TargetCase};
 use crate::model::{
-    Built, Change, ClaimKind, CudaVersion, DriverRange, DriverVersion, Evidence, ImagePath, Manager, Outcome,
-    Target, Verdict, package_name,
+    Built, Change, ClaimKind, Component, CudaVersion, DriverRange, DriverVersion, Evidence, ImagePath, Manager,
+    Outcome, Target, Verdict, package_name,
 };
 
 /// Which component of an image is meant: its normalised name and where it is installed.
@@ -168,7 +168,8 @@ fn wheel(
             claim.value = cuda.to_string();
         }
     }
-    evidence.claims.retain(|c| c.kind != ClaimKind::CpuOnly || package_name(&c.component) != package);
+    // What else it says, of cuDNN or of no GPU at all, another build need not.
+    evidence.claims.retain(|c| c.kind == ClaimKind::Cuda || package_name(&c.component) != package);
     // Its libraries are asked for by a build that is not here: what it finds is the package's own business.
     let own: Vec<usize> =
         (0..evidence.files.len()).filter(|&f| evidence.files[f].component == Some(index)).collect();
@@ -195,19 +196,26 @@ fn other_triton(evidence: &mut Evidence, place: &Place, version: &str) {
         return;
     }
     found.for_each(|p| p.version = Some(version.to_owned()));
-    let own = evidence.components.iter().position(|c| is(&c.name) && c.root == place.root);
-    recode::without_files(evidence, |f| own.is_some() && f.component == own);
+    without(evidence, |c| is(&c.name) && c.root == place.root);
 }
 
-/// NVIDIA's packages beside a framework come anew with it.
+/// NVIDIA's packages beside a framework come anew with it, and what their files said goes with them.
 fn without_pinned(evidence: &mut Evidence, place: &Place, catalog: &Catalog) {
-    let follows = |c: &crate::model::Component| {
-        c.manager == Manager::Pip
-            && c.root == place.root
-            && catalog.components().vendor_of_package(c.manager, &c.name).is_some()
-    };
-    let pinned: Vec<usize> = (0..evidence.components.len()).filter(|&i| follows(&evidence.components[i])).collect();
-    recode::without_files(evidence, |f| f.component.is_some_and(|c| pinned.contains(&c)));
+    let rows = catalog.components();
+    let vendor = |manager, name: &str| manager == Manager::Pip && rows.vendor_of_package(manager, name).is_some();
+    without(evidence, |c| c.root == place.root && vendor(c.manager, &c.name));
+    evidence.packages.retain(|p| !vendor(p.manager, &p.name));
+    let inside = |path: &ImagePath| path.as_bytes().starts_with(place.root.join("nvidia").as_bytes());
+    evidence.toolkits.retain(|t| !inside(&t.path));
+}
+
+/// Drops components: their files, and what is claimed of them. Indexes stay as they are.
+fn without(evidence: &mut Evidence, gone: impl Fn(&Component) -> bool) {
+    let gone: Vec<bool> = evidence.components.iter().map(gone).collect();
+    recode::without_files(evidence, |f| f.component.is_some_and(|c| gone[c]));
+    let names: Vec<String> =
+        evidence.components.iter().zip(&gone).filter(|(_, g)| **g).map(|(c, _)| package_name(&c.name)).collect();
+    evidence.claims.retain(|c| !names.contains(&package_name(&c.component)));
 }
 
 /// A framework that is built with another toolkit takes the libraries of that.
@@ -228,16 +236,10 @@ fn framework_of(evidence: &mut Evidence, place: &Place, built: &Built, catalog: 
 
 /// Packages and their files are gone.
 fn remove(evidence: &mut Evidence, names: &[String]) {
-    let gone: Vec<usize> = (0..evidence.components.len())
-        .filter(|&i| names.iter().any(|n| package_name(n) == package_name(&evidence.components[i].name)))
-        .collect();
-    let paths: Vec<ImagePath> = evidence
-        .files
-        .iter()
-        .filter(|f| f.component.is_some_and(|c| gone.contains(&c)))
-        .map(|f| f.path.clone())
-        .collect();
-    recode::without_files(evidence, |f| f.component.is_some_and(|c| gone.contains(&c)));
+    let named = |c: &Component| names.iter().any(|n| package_name(n) == package_name(&c.name));
+    let owned = evidence.files.iter().filter(|f| f.component.is_some_and(|c| named(&evidence.components[c])));
+    let paths: Vec<ImagePath> = owned.map(|f| f.path.clone()).collect();
+    without(evidence, named);
     evidence.packages.retain(|p| !names.contains(&p.name));
     let from_host = |outcome: &mut Outcome| {
         if outcome.path().is_some_and(|p| paths.contains(p)) {

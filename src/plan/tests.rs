@@ -271,3 +271,53 @@ fn torch_brings_its_triton() {
     let source = plan.alternatives.iter().find(|s| s.cost == Cost::SourceBuild).unwrap();
     assert_eq!(source.effect.as_ref().unwrap().verdicts["rtx-5090@575"], (Verdict::Fail, Verdict::Warn));
 }
+
+#[test]
+fn what_other_libraries_of_nvidia_said_is_no_harm() {
+    // torch of CUDA 13 with its packages, on a host for CUDA 12 beside one for both.
+    let mut lab = torch("2.11.0+cu130", "13.0", &["sm_75", "sm_80", "sm_86", "sm_90", "sm_100", "sm_120"]);
+    lab.0.packages.push(Package::new(Manager::Pip, "nvidia-cudnn-cu13", Some("9.19.0.56".into())));
+    lab.0.packages.push(Package::new(Manager::Pip, "nvidia-nccl-cu13", Some("2.28.9".into())));
+    let (path, said_by) = (at("SITE/nvidia/cu13"), at("SITE/nvidia/cu13/include/cuda.h"));
+    lab.0.toolkits.push(Toolkit { path, version: "13.0".into(), said_by });
+    let plan = planned(&lab, &["rtx 5090@575", "h100@580"]);
+    assert_eq!((plan.steps.len(), index(&plan.steps[0])), (1, "cu128"), "{:?}", plan.steps);
+    assert_eq!(turns(&plan, "rtx-5090@575"), (Verdict::Fail, Verdict::Ok));
+    assert_eq!(turns(&plan, "h100@580"), (Verdict::Ok, Verdict::Ok));
+    assert!(plan.tags.is_empty() && plan.unresolved.is_empty(), "{:?}", plan.unresolved);
+}
+
+#[test]
+fn a_warning_beside_a_failure_buys_no_other_release() {
+    let mut lab = torch("2.15.0+cu132", "13.2", &["sm_80", "sm_86", "sm_90", "sm_100", "sm_120"]);
+    let facts = Arc::get_mut(&mut lab.0.files[0].facts).unwrap();
+    let mut with = facts.modules[0].clone();
+    with.items.push(ItemCount { item: item("sm_75"), entries: 1, bytes: 1 });
+    with.count = 4;
+    facts.modules.push(with);
+    // 7.5 lacks one module of five, 7.0 all of them.
+    let plan = planned(&lab, &["t4@580", "v100@580"]);
+    let releases = plan.steps.iter().filter(|s| s.cost == Cost::OtherVersion && s.resolves == ["t4@580"]);
+    assert_eq!(releases.count(), 0, "{:?}", plan.steps);
+    assert_eq!(turns(&plan, "v100@580"), (Verdict::Fail, Verdict::Ok));
+}
+
+#[test]
+fn failures_go_apart_by_a_wheel_whatever_a_warning_wants() {
+    // As torch 2.11 is: 7.5 lacks a module of five, 7.0 and 6.1 all.
+    let mut lab = torch("2.11.0+cu130", "13.0", &["sm_80", "sm_86", "sm_90", "sm_100", "sm_120"]);
+    let facts = Arc::get_mut(&mut lab.0.files[0].facts).unwrap();
+    let mut with = facts.modules[0].clone();
+    with.items.push(ItemCount { item: item("sm_75"), entries: 1, bytes: 1 });
+    with.count = 4;
+    facts.modules.push(with);
+    let plan = planned(&lab, &["v100@580", "t4@580", "gtx 1080@580", "rtx 5090@580", "a100@535", "rtx 5090@575"]);
+    let second = plan.tags.iter().find(|t| t.name == "cu126").unwrap_or_else(|| panic!("{plan:?}"));
+    for target in ["v100@580", "gtx-1080@580"] {
+        assert!(second.targets.iter().any(|t| t == target), "{:?}", plan.tags);
+    }
+    assert!(!plan.steps.iter().any(|s| s.cost == Cost::SourceBuild), "{:?}", plan.steps);
+    for (_, after) in plan.effect.as_ref().unwrap().verdicts.values() {
+        assert!(*after >= Verdict::Slow, "{:?}", plan.effect);
+    }
+}

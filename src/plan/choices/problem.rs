@@ -9,8 +9,9 @@ use crate::report::{Cost, Step, StepKind};
 pub fn choices(need: &Need<'_, '_>, problem: &Problem, cx: &Cx<'_, '_>, found: &mut Vec<Choice>) {
     for remedy in &problem.remedies {
         let mut choice = Choice::new(remedy.kind, remedy.cost, need, remedy.summary.clone(), remedy.change.clone());
-        if let Change::Driver { targets, .. } = &mut choice.step.change {
+        if let Change::Driver { targets, least } = &mut choice.step.change {
             targets.clone_from(&need.targets);
+            choice.step.summary = format!("use a driver of {} or newer on {}", named(least), gpus(need));
         }
         choice.step.command.clone_from(&remedy.command);
         choice = choice.because(remedy.because.iter().chain(&problem.because).cloned());
@@ -32,6 +33,11 @@ pub fn choices(need: &Need<'_, '_>, problem: &Problem, cx: &Cx<'_, '_>, found: &
     for choice in found {
         choice.step.summary = with_subject(need, &choice.step);
     }
+}
+
+/// `580.65.06`, or `R570` for a whole branch.
+fn named(driver: &DriverVersion) -> String {
+    if driver.is_branch() { format!("R{}", driver.branch()) } else { driver.to_string() }
 }
 
 /// Rules of libraries that a package asks for and the image has not.
