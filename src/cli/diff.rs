@@ -8,7 +8,8 @@ use super::UNANSWERED;
 use super::args::DiffArgs;
 use super::error::CliError;
 use super::output::Screen;
-use super::scan::{Reading, read_image, render};
+use super::reader::Reader;
+use super::scan::render;
 use super::{fleet, saved};
 use crate::catalog::Catalog;
 use crate::config::{Date, Fleet};
@@ -20,7 +21,8 @@ use crate::report::Format;
 pub fn run(args: &DiffArgs, screen: &Screen) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
     let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
-    let (old, new) = (read(&args.old, args, &fleet, screen)?, read(&args.new, args, &fleet, screen)?);
+    let reader = Reader::new(&args.read, screen)?;
+    let (old, new) = (read(&args.old, args, &fleet, &reader)?, read(&args.new, args, &fleet, &reader)?);
     let options = JudgeOptions { allow_gaps: args.allow_gaps, today: Date::today(), config: false };
     let judged = |evidence: &[Evidence]| lint::judge(evidence, &fleet, catalog, &options);
     let (before, after) = (judged(&old), judged(&new));
@@ -50,14 +52,13 @@ pub fn run(args: &DiffArgs, screen: &Screen) -> Result<u8, CliError> {
 }
 
 /// An image, or a saved scan: what is named so, or a file that begins like one, as no image does.
-fn read(word: &str, args: &DiffArgs, fleet: &Fleet, screen: &Screen) -> Result<Vec<Evidence>, CliError> {
+fn read(word: &str, args: &DiffArgs, fleet: &Fleet, reader: &Reader<'_>) -> Result<Vec<Evidence>, CliError> {
     let path = match word.strip_prefix("evidence:") {
         Some(path) => Some(PathBuf::from(path)),
         None => Some(PathBuf::from(word)).filter(|path| is_json(path)),
     };
     let Some(path) = path else {
-        let platform = args.platform.as_ref();
-        return read_image(word, &Reading { platform, args: &args.read, fleet, screen });
+        return reader.read(word, args.platform.as_ref(), fleet);
     };
     let mut images = saved::load(&path)?;
     if images.len() > 1 {

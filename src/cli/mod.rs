@@ -14,9 +14,11 @@ mod lists;
 mod output;
 mod plan;
 mod progress;
+mod reader;
 mod rebuild;
 mod saved;
 mod scan;
+mod servers;
 mod verify;
 
 use std::ffi::OsString;

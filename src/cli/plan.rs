@@ -21,10 +21,7 @@ pub fn run(args: &PlanArgs, screen: &Screen) -> Result<u8, CliError> {
         return Err(CliError::Plan(plan::EmitError::NoDockerfile));
     }
     let amend = |report: &mut Report, made: &Made<'_>| match args.wheels.check_wheels {
-        true => {
-            let open = scan::open(&args.image.read);
-            check_wheels::amend(report, made.evidence, made.fleet, &args.wheels, open, screen)
-        }
+        true => check_wheels::amend(report, made.evidence, made.fleet, &args.wheels, made.open.clone(), screen),
         false => Ok(()),
     };
     scan::judge_and_amend(&args.image, screen, amend, |judged| {

@@ -4,23 +4,21 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::UNANSWERED;
-use super::args::{FailOn, ImageArgs, ReadArgs, ScanArgs};
+use super::args::{FailOn, ImageArgs, ScanArgs};
 use super::baseline;
 use super::error::CliError;
 use super::fleet;
 use super::lint::Beside;
 use super::output::{Screen, write_file};
-use super::progress::Bars;
+use super::reader::Reader;
 use super::saved;
 use crate::catalog::Catalog;
 use crate::config::Date;
 use crate::config::Fleet;
-use crate::image::ImageError;
 use crate::image::sources::OpenOptions;
 use crate::lint::{self, JudgeOptions};
-use crate::model::{Evidence, Platform};
+use crate::model::Evidence;
 use crate::report::{self, Format, Report, sarif};
-use crate::scan::{self, ScanOptions, Scanned, Silent};
 
 pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     let mut first = true;
@@ -90,6 +88,8 @@ pub fn judge(
 pub struct Made<'a> {
     pub evidence: &'a [Evidence],
     pub fleet: &'a Fleet,
+    /// How servers are spoken to.
+    pub open: &'a OpenOptions,
     /// It is one of several.
     pub several: bool,
 }
@@ -113,8 +113,8 @@ pub fn judge_and_amend(
     let mut kept: Vec<Evidence> = Vec::new();
     let loaded = args.from_evidence.as_deref().map(saved::load).transpose()?;
     let several = args.images.len() > 1 || loaded.as_ref().is_some_and(|all| all.len() > 1);
-    let how = Reading { platform: args.platform.as_ref(), args: &args.read, fleet: &fleet, screen };
-    let mut from_images = args.images.iter().map(|image| read_image(image, &how));
+    let reader = Reader::new(&args.read, screen)?;
+    let mut from_images = args.images.iter().map(|image| reader.read(image, args.platform.as_ref(), &fleet));
     let mut from_file = loaded.into_iter().flatten().map(Ok);
     loop {
         let started = Instant::now();
@@ -131,7 +131,7 @@ pub fn judge_and_amend(
         if let Some(beside) = &beside {
             beside.join(&mut report, &evidence);
         }
-        amend(&mut report, &Made { evidence: &evidence, fleet: &fleet, several })?;
+        amend(&mut report, &Made { evidence: &evidence, fleet: &fleet, open: reader.open(), several })?;
         if args.stats {
             report.stats.seconds = Some(started.elapsed().as_secs_f64());
         }
@@ -168,64 +168,6 @@ pub fn judge_and_amend(
         write_file(&output.file, &out)?;
     }
     Ok(worst)
-}
-
-/// How servers are spoken to.
-pub fn open(args: &ReadArgs) -> OpenOptions {
-    OpenOptions { insecure: args.insecure_registries.clone(), ..OpenOptions::default() }
-}
-
-/// How an image is read, and for whom.
-pub struct Reading<'a> {
-    pub platform: Option<&'a Platform>,
-    pub args: &'a ReadArgs,
-    pub fleet: &'a Fleet,
-    pub screen: &'a Screen,
-}
-
-/// Scans one image: the evidence of each platform that is asked for.
-pub fn read_image(image: &str, how: &Reading<'_>) -> Result<Vec<Evidence>, CliError> {
-    let Reading { platform, args, fleet, screen } = how;
-    let open = open(args);
-    let mut options = ScanOptions { jobs: args.jobs, ..ScanOptions::default() };
-    if let Some(ratio) = args.max_ratio {
-        options.max_ratio = ratio;
-    }
-    if let Some(limit) = args.max_layer_size {
-        options.max_layer_bytes = limit;
-    }
-    options.platforms = match platform {
-        Some(asked) => vec![(*asked).clone()],
-        // A stream cannot be read a second time, should it not have what the targets would like.
-        None if image == "-" => Vec::new(),
-        None => fleet::platforms(fleet),
-    };
-    let mut result = observed(image, &open, &options, screen);
-    if platform.is_none() && matches!(result, Err(ImageError::NoSuchPlatform { .. })) {
-        // Nobody asked for that platform by name: what there is gets judged, for being of another platform.
-        options.platforms.clear();
-        result = observed(image, &open, &options, screen);
-    }
-    let scanned = result?;
-    for notice in &scanned.notices {
-        screen.notice(notice);
-    }
-    Ok(scanned.evidence)
-}
-
-fn observed(
-    image: &str,
-    open: &OpenOptions,
-    options: &ScanOptions,
-    screen: &Screen,
-) -> Result<Scanned, ImageError> {
-    if !screen.draws() {
-        return scan::run(image, open, options, &Silent);
-    }
-    let bars = Bars::new();
-    let scanned = scan::run(image, open, options, &bars);
-    bars.clear();
-    scanned
 }
 
 /// Rendering goes to memory, so what can fail is the report itself.

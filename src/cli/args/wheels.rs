@@ -1,6 +1,6 @@
 //! Flags of looking into wheels before they are proposed.
 
-use super::size;
+use super::read::size;
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct WheelArgs {

@@ -23,7 +23,7 @@ use super::args::RebuildArgs;
 use super::error::CliError;
 use super::lint::{Around, Mended, Subject, shown};
 use super::output::{Screen, write_file};
-use super::scan::{Reading, read_image};
+use super::reader::Reader;
 use super::{UNANSWERED, fleet};
 use crate::catalog::Catalog;
 use crate::config::{Date, Fleet};
@@ -69,7 +69,9 @@ pub fn run(args: &RebuildArgs, screen: &Screen) -> Result<u8, CliError> {
         }
     };
     let secrets = Secrets::of(&args.build_args);
-    Run { args, screen, catalog, fleet: &fleet, context, folder, watch, secrets, builder: None }.all(subject)
+    let reader = Reader::new(&args.read, screen)?;
+    Run { args, screen, reader, catalog, fleet: &fleet, context, folder, watch, secrets, builder: None }
+        .all(subject)
 }
 
 /// The folder that is built from; none where nobody named one, and there is no Dockerfile that stands in one.
@@ -86,6 +88,7 @@ fn context(asked: Option<&Path>, dockerfile: Option<&Path>) -> Result<Option<Pat
 struct Run<'a> {
     args: &'a RebuildArgs,
     screen: &'a Screen,
+    reader: Reader<'a>,
     catalog: &'a Catalog,
     fleet: &'a Fleet,
     context: PathBuf,
@@ -245,9 +248,7 @@ impl Run<'_> {
 
     /// Scans and judges; `name` is what reports call the image.
     fn look(&self, image: &str, name: Option<&str>, fleet: &Fleet) -> Result<(Report, Vec<Evidence>), CliError> {
-        let platform = self.args.platform.as_ref();
-        let how = Reading { platform, args: &self.args.read, fleet, screen: self.screen };
-        let mut evidence = read_image(image, &how)?;
+        let mut evidence = self.reader.read(image, self.args.platform.as_ref(), fleet)?;
         for one in &mut evidence {
             if let Some(name) = name {
                 name.clone_into(&mut one.image.reference);

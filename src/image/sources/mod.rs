@@ -11,6 +11,7 @@ mod http;
 mod layout;
 mod manifest;
 mod oci;
+mod options;
 mod reference;
 mod registry;
 mod rootfs;
@@ -19,36 +20,16 @@ mod stream;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use self::archive::TarIndex;
 use self::detect::{Found, detect};
 use self::files::{Files, Folder, io_error};
 use self::manifest::malformed;
 pub(super) use self::manifest::shown;
+pub use self::options::OpenOptions;
 use self::reference::{Selector, split_path};
 use super::{BlobSink, Image, ImageError, Opened};
 use crate::model::Platform;
-
-/// How images are opened.
-#[derive(Debug, Clone)]
-pub struct OpenOptions {
-    /// Registry hosts (`host` or `host:port`) that are spoken to without TLS. Loopback hosts always may be.
-    pub insecure: Vec<String>,
-    pub connect_timeout: Duration,
-    /// The longest silence of a server in the middle of an answer.
-    pub read_timeout: Duration,
-}
-
-impl Default for OpenOptions {
-    fn default() -> Self {
-        Self {
-            insecure: Vec::new(),
-            connect_timeout: Duration::from_secs(10),
-            read_timeout: Duration::from_secs(20),
-        }
-    }
-}
 
 /// What an opener gets: the reference behind its scheme.
 type Opener = fn(&str, &OpenOptions, &mut dyn BlobSink) -> Result<Handle, ImageError>;
