@@ -1,7 +1,9 @@
 //! What can be typed.
 
+mod cache;
 mod diff;
 mod lint;
+mod many;
 mod plan;
 mod read;
 mod rebuild;
@@ -17,8 +19,10 @@ use super::error::CliError;
 use crate::model::Platform;
 use crate::report::Format;
 
+pub use self::cache::{CacheAction, CacheArgs, CacheCommandArgs, CacheFolder};
 pub use self::diff::DiffArgs;
 pub use self::lint::{LintArgs, RuleLevel};
+pub use self::many::{ManyArgs, Shard};
 pub use self::plan::{Emit, PlanArgs};
 pub use self::read::ReadArgs;
 pub use self::rebuild::{BuilderName, RebuildArgs};
@@ -105,6 +109,9 @@ pub enum Command {
     Gpus(ListArgs),
     /// List the CUDA toolkits that the catalog knows
     Toolkits(ListArgs),
+    /// Show where facts of layers are kept, how much, and prune them
+    #[command(after_help = cache::HELP)]
+    Cache(CacheCommandArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page
@@ -128,7 +135,8 @@ Examples:
   imagelint scan IMAGE --save-evidence scan.json
   imagelint scan --from-evidence scan.json --target b200@580
   imagelint scan IMAGE --baseline report.json        fails on what is new since that report
-  imagelint scan IMAGE --target a100 --sizes";
+  imagelint scan IMAGE --target a100 --sizes
+  imagelint scan --list images.txt --shard 0/4 -f json >part-0.jsonl";
 
 const VERIFY_HELP: &str = "\
 Examples:
@@ -145,8 +153,10 @@ Examples:
 #[derive(Debug, clap::Args)]
 pub struct ImageArgs {
     /// Images to judge
-    #[arg(value_name = "IMAGE", required_unless_present = "from_evidence")]
+    #[arg(value_name = "IMAGE", required_unless_present_any = ["from_evidence", "list"])]
     pub images: Vec<String>,
+    #[command(flatten)]
+    pub many: ManyArgs,
 
     /// GPU, and driver if known, to judge against; again for more
     #[arg(long = "target", short = 't', value_name = "GPU[@DRIVER]", help_heading = "Fleet")]
@@ -172,13 +182,10 @@ pub struct ImageArgs {
     #[arg(long, value_name = "FILE", help_heading = "Scan")]
     pub save_evidence: Option<PathBuf>,
     /// Judge a saved scan; no image is read
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["images", "save_evidence", "platform"], help_heading = "Scan")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["images", "list", "shard", "save_evidence", "platform"], help_heading = "Scan")]
     pub from_evidence: Option<PathBuf>,
     #[command(flatten)]
     pub read: ReadArgs,
-    /// Has no effect: there is no cache yet
-    #[arg(long, help_heading = "Scan")]
-    pub no_cache: bool,
     /// Add the time taken to the report
     #[arg(long, help_heading = "Scan")]
     pub stats: bool,

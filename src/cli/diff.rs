@@ -8,8 +8,8 @@ use super::UNANSWERED;
 use super::args::DiffArgs;
 use super::error::CliError;
 use super::output::Screen;
+use super::outputs::render;
 use super::reader::Reader;
-use super::scan::render;
 use super::{fleet, saved};
 use crate::catalog::Catalog;
 use crate::config::{Date, Fleet};
@@ -21,7 +21,7 @@ use crate::report::Format;
 pub fn run(args: &DiffArgs, screen: &Screen) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
     let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
-    let reader = Reader::new(&args.read, screen)?;
+    let reader = Reader::new(&args.read, false, screen)?;
     let (old, new) = (read(&args.old, args, &fleet, &reader)?, read(&args.new, args, &fleet, &reader)?);
     let options = JudgeOptions { allow_gaps: args.allow_gaps, today: Date::today(), config: false };
     let judged = |evidence: &[Evidence]| lint::judge(evidence, &fleet, catalog, &options);
@@ -58,7 +58,7 @@ fn read(word: &str, args: &DiffArgs, fleet: &Fleet, reader: &Reader<'_>) -> Resu
         None => Some(PathBuf::from(word)).filter(|path| is_json(path)),
     };
     let Some(path) = path else {
-        return reader.read(word, args.platform.as_ref(), fleet);
+        return Ok(reader.read(word, args.platform.as_ref(), fleet)?.evidence);
     };
     let mut images = saved::load(&path)?;
     if images.len() > 1 {

@@ -52,6 +52,12 @@ pub enum CliError {
     NoSuchCommand(String),
     #[error("neither an image nor a Dockerfile is named to be rebuilt")]
     NothingToRebuild,
+    #[error("no folder for a cache: neither XDG_CACHE_HOME nor HOME is set")]
+    NoCache,
+    #[error("--list {0}: names no image")]
+    EmptyList(String),
+    #[error("--shard: {0}")]
+    Shard(String),
     #[error("no targets: there is nothing to rebuild for")]
     NoTargets,
     #[error("{}", no_builder(*.0))]
@@ -93,6 +99,8 @@ impl CliError {
             Self::NoBuilder(None) => {
                 Some("installing buildah or podman, which need no daemon, or docker with its daemon".into())
             }
+            Self::Shard(_) => Some("--shard I/N, with the part to take".into()),
+            Self::NoCache => Some("--cache-dir DIR".into()),
             Self::NoStart { .. } => {
                 Some("--dockerfile FILE, or --builder buildah, which starts from archives and layouts".into())
             }
@@ -114,6 +122,7 @@ impl CliError {
             | Self::Read { .. }
             | Self::RuleOfImages(_)
             | Self::NotFound(_)
+            | Self::EmptyList(_)
             | Self::TooLarge { .. }
             | Self::BuildFile { .. }
             | Self::Builder { .. }

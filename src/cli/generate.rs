@@ -5,7 +5,7 @@ use clap::CommandFactory;
 use super::args::{Args, CompletionsArgs};
 use super::error::CliError;
 use super::output::Screen;
-use super::scan::render;
+use super::outputs::render;
 
 pub fn completions(args: &CompletionsArgs, screen: &Screen) -> Result<u8, CliError> {
     let mut out = Vec::new();

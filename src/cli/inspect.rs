@@ -4,7 +4,7 @@ use super::UNANSWERED;
 use super::args::InspectArgs;
 use super::error::CliError;
 use super::output::Screen;
-use super::scan::render;
+use super::outputs::render;
 use crate::catalog::Catalog;
 use crate::model::GapEffect;
 use crate::{lint, report, scan};

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::args::ListArgs;
 use super::error::CliError;
 use super::output::Screen;
-use super::scan::render;
+use super::outputs::render;
 use crate::catalog::Catalog;
 use crate::lint::dockerfile::Needs;
 use crate::lint::{RULES, Rule};

@@ -2,6 +2,7 @@
 
 mod args;
 mod baseline;
+mod cache;
 mod check_wheels;
 mod diff;
 mod error;
@@ -11,7 +12,10 @@ mod generate;
 mod inspect;
 mod lint;
 mod lists;
+mod many;
+mod ordered;
 mod output;
+mod outputs;
 mod plan;
 mod progress;
 mod reader;
@@ -52,6 +56,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Rules(args) => lists::rules(args, &screen),
         Command::Gpus(args) => lists::gpus(args, &screen),
         Command::Toolkits(args) => lists::toolkits(args, &screen),
+        Command::Cache(args) => cache::run(args, &screen),
         Command::Completions(args) => generate::completions(args, &screen),
         Command::Man => generate::man(&screen),
     };

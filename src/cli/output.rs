@@ -1,11 +1,12 @@
 //! Standard output, standard error and files.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use super::args::{Colour, Global};
 use super::error::CliError;
+use super::progress::Bars;
 use crate::report::Style;
 use crate::report::text::clean;
 
@@ -15,6 +16,8 @@ pub struct Screen {
     colour: bool,
     width: usize,
     verbose: u8,
+    /// Where progress may be drawn on standard error.
+    bars: Option<Bars>,
 }
 
 /// Columns where nobody knows better.
@@ -34,6 +37,20 @@ impl Screen {
             colour,
             width: global.width.map(usize::from).or_else(terminal).unwrap_or(WIDTH),
             verbose: global.verbose,
+            bars: (!global.quiet && io::stderr().is_terminal()).then(Bars::new),
+        }
+    }
+
+    /// Progress, where it may be drawn.
+    pub fn bars(&self) -> Option<&Bars> {
+        self.bars.as_ref()
+    }
+
+    /// Writes to the terminal with no bars in the way.
+    fn apart<R>(&self, write: impl FnOnce() -> R) -> R {
+        match &self.bars {
+            Some(bars) => bars.suspend(write),
+            None => write(),
         }
     }
 
@@ -52,15 +69,13 @@ impl Screen {
         Style { colour: false, ..self.style(exit) }
     }
 
-    /// Whether progress may be drawn on standard error.
-    pub fn draws(&self) -> bool {
-        !self.quiet && io::stderr().is_terminal()
-    }
-
     /// Writes to standard output. A reader that has gone away has seen enough: that is no error.
     pub fn print(&self, bytes: &[u8]) -> Result<(), CliError> {
-        let mut out = io::stdout().lock();
-        match out.write_all(bytes).and_then(|()| out.flush()) {
+        let write = || {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes).and_then(|()| out.flush())
+        };
+        match self.apart(write) {
             Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
                 Err(CliError::Write { place: "standard output".into(), source: e })
             }
@@ -71,19 +86,19 @@ impl Screen {
     /// One line on standard error, unless the user wants quiet.
     pub fn notice(&self, text: &str) {
         if !self.quiet {
-            line(&format!("note: {}", clean(text)));
+            self.apart(|| line(&format!("note: {}", clean(text))));
         }
     }
 
     pub fn error(&self, error: &CliError) {
-        plain_error(error);
+        self.apart(|| plain_error(error));
     }
 
     /// The reason for exit status 2, and how many more there are.
     pub fn unanswered(&self, reasons: &[String]) {
         if let Some(first) = reasons.first() {
             let more = if reasons.len() > 1 { format!(" (and {} more)", reasons.len() - 1) } else { String::new() };
-            line(&format!("error: {}{more}", clean(first)));
+            self.apart(|| line(&format!("error: {}{more}", clean(first))));
         }
     }
 }
@@ -103,43 +118,78 @@ fn line(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Writes a file so that it is there as a whole or not at all: first beside it, then renamed. What is no regular
-/// file (`/dev/stdout`, a pipe) is written to as it is.
+/// Writes a file so that it is there as a whole or not at all.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), CliError> {
-    replace(path, bytes).map_err(|e| CliError::write(path.to_owned(), e))
+    let mut file = NewFile::create(path)?;
+    file.write(bytes)?;
+    file.finish()
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // The file that a symbolic link leads to is replaced, not the link.
-    let mut mode = None;
-    let path = match fs::metadata(path) {
-        Ok(meta) if !meta.is_file() => {
-            return match OpenOptions::new().write(true).open(path)?.write_all(bytes) {
-                Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                other => other,
-            };
-        }
-        Ok(meta) => {
-            mode = Some(meta.permissions());
-            fs::canonicalize(path)?
-        }
-        Err(_) => path.to_owned(),
-    };
-    let name = path.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
-    let mut beside = std::ffi::OsString::from(".");
-    beside.push(name);
-    beside.push(format!(".{}.tmp", std::process::id()));
-    let beside: PathBuf = path.with_file_name(beside);
-    let mut file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
-    let written = file.write_all(bytes).and_then(|()| file.flush());
-    // Who may read or run the file stays as it was.
-    let written = written.and_then(|()| mode.map_or(Ok(()), |mode| file.set_permissions(mode)));
-    drop(file);
-    let done = written.and_then(|()| fs::rename(&beside, &path));
-    if done.is_err() {
-        let _ = fs::remove_file(&beside);
+/// A file that is there as a whole or not at all: written beside its place, then renamed. What is no regular file
+/// (`/dev/stdout`, a pipe) is written to as it is.
+pub struct NewFile {
+    /// As it was named.
+    named: PathBuf,
+    file: File,
+    /// Where it is written, and where it goes.
+    moves: Option<(PathBuf, PathBuf)>,
+}
+
+impl NewFile {
+    pub fn create(path: &Path) -> Result<Self, CliError> {
+        Self::open(path).map_err(|e| CliError::write(path.to_owned(), e))
     }
-    done
+
+    fn open(path: &Path) -> io::Result<Self> {
+        let named = path.to_owned();
+        // The file that a symbolic link leads to is replaced, not the link.
+        let (place, mode) = match fs::metadata(path) {
+            Ok(meta) if !meta.is_file() => {
+                let file = OpenOptions::new().write(true).open(path)?;
+                return Ok(Self { named, file, moves: None });
+            }
+            Ok(meta) => (fs::canonicalize(path)?, Some(meta.permissions())),
+            Err(_) => (named.clone(), None),
+        };
+        let name = place.file_name().ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
+        let mut beside = std::ffi::OsString::from(".");
+        beside.push(name);
+        beside.push(format!(".{}.tmp", std::process::id()));
+        let beside = place.with_file_name(beside);
+        let file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
+        let new = Self { named, file, moves: Some((beside, place)) };
+        // Who may read or run the file stays as it was.
+        mode.map_or(Ok(()), |mode| new.file.set_permissions(mode))?;
+        Ok(new)
+    }
+
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), CliError> {
+        match self.file.write_all(bytes) {
+            // Whoever read the pipe has seen enough.
+            Err(e) if self.moves.is_none() && e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.map_err(|e| CliError::write(self.named.clone(), e)),
+        }
+    }
+
+    /// Puts the file in its place.
+    pub fn finish(mut self) -> Result<(), CliError> {
+        match &self.moves {
+            Some((beside, place)) => {
+                fs::rename(beside, place).map_err(|e| CliError::write(self.named.clone(), e))?;
+                self.moves = None;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if let Some((beside, _)) = &self.moves {
+            let _ = fs::remove_file(beside);
+        }
+    }
 }
 
 #[cfg(test)]

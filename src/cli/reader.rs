@@ -1,25 +1,43 @@
 //! From an image's name to its evidence, for every command that reads one.
 
+use std::time::Instant;
+
+use tempfile::TempDir;
+
 use super::args::ReadArgs;
 use super::error::CliError;
+use super::ordered::in_order;
 use super::output::Screen;
-use super::progress::Bars;
-use super::{fleet, servers};
+use super::{cache, fleet, servers};
 use crate::config::Fleet;
 use crate::image::ImageError;
 use crate::image::sources::OpenOptions;
 use crate::model::{Evidence, Platform};
-use crate::scan::{self, ScanOptions, Scanned, Silent};
+use crate::scan::{LayerRun, Observer, ScanOptions, Scanned, Session, Silent};
 
 /// Reads images as the command line says.
 pub struct Reader<'a> {
     open: OpenOptions,
-    scan: ScanOptions,
+    session: Session,
     screen: &'a Screen,
+    /// A cache that is gone with the run.
+    _folder: Option<TempDir>,
+}
+
+/// What reading one image gave.
+#[derive(Debug, Default)]
+pub struct Read {
+    /// Of each platform that is asked for, or that the fleet's targets are of.
+    pub evidence: Vec<Evidence>,
+    /// Of each of the evidence, what reading its layers took.
+    pub runs: Vec<Vec<LayerRun>>,
+    pub seconds: f64,
+    pub notices: Vec<String>,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(args: &ReadArgs, screen: &'a Screen) -> Result<Self, CliError> {
+    /// `several`: of many images, each layer is to be read once.
+    pub fn new(args: &ReadArgs, several: bool, screen: &'a Screen) -> Result<Self, CliError> {
         let mut scan = ScanOptions { jobs: args.jobs, ..ScanOptions::default() };
         if let Some(ratio) = args.max_ratio {
             scan.max_ratio = ratio;
@@ -27,7 +45,12 @@ impl<'a> Reader<'a> {
         if let Some(limit) = args.max_layer_size {
             scan.max_layer_bytes = limit;
         }
-        Ok(Self { open: servers::options(&args.servers)?, scan, screen })
+        let (folder, cache) = match cache::open(&args.cache, screen) {
+            None if several => cache::temporary().unzip(),
+            cache => (None, cache),
+        };
+        let session = Session::new(scan, cache)?;
+        Ok(Self { open: servers::options(&args.servers)?, session, screen, _folder: folder })
     }
 
     /// How servers are spoken to.
@@ -35,35 +58,87 @@ impl<'a> Reader<'a> {
         &self.open
     }
 
-    /// Scans one image: the evidence of each platform that is asked for, or that the fleet's targets are of.
-    pub fn read(&self, image: &str, platform: Option<&Platform>, fleet: &Fleet) -> Result<Vec<Evidence>, CliError> {
-        let mut options = self.scan.clone();
-        options.platforms = match platform {
+    /// Scans one image.
+    pub fn read(&self, image: &str, platform: Option<&Platform>, fleet: &Fleet) -> Result<Read, CliError> {
+        let read = self.scan(image, platform, fleet);
+        self.done();
+        if let Some(bars) = self.screen.bars() {
+            bars.clear();
+        }
+        let read = read?;
+        self.tell(&read);
+        Ok(read)
+    }
+
+    /// Scans images, several at once, and hands them over in their order.
+    pub fn read_all(
+        &self,
+        images: &[String],
+        platform: Option<&Platform>,
+        fleet: &Fleet,
+        mut take: impl FnMut(&str, Result<Read, CliError>) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        let bars = self.screen.bars();
+        if images.len() > 1
+            && let Some(bars) = bars
+        {
+            bars.begin(images.len());
+        }
+        let scan = |image: &String| self.scan(image, platform, fleet);
+        let taken = in_order(images, self.session.jobs(), scan, |at, read| {
+            if at + 1 == images.len()
+                && let Some(bars) = bars
+            {
+                bars.clear();
+            }
+            read.iter().for_each(|read| self.tell(read));
+            self.done();
+            let taken = take(&images[at], read);
+            if let Some(bars) = bars {
+                bars.advance();
+            }
+            taken
+        });
+        if let Some(bars) = bars {
+            bars.clear();
+        }
+        taken
+    }
+
+    fn tell(&self, read: &Read) {
+        read.notices.iter().for_each(|notice| self.screen.notice(notice));
+    }
+
+    /// What concerns no image.
+    fn done(&self) {
+        if let Some(trouble) = self.session.trouble() {
+            self.screen.notice(&trouble);
+        }
+    }
+
+    fn scan(&self, image: &str, platform: Option<&Platform>, fleet: &Fleet) -> Result<Read, CliError> {
+        let started = Instant::now();
+        let mut platforms = match platform {
             Some(asked) => vec![asked.clone()],
             // A stream cannot be read a second time, should it not have what the targets would like.
             None if image == "-" => Vec::new(),
             None => fleet::platforms(fleet),
         };
-        let mut result = self.observed(image, &options);
+        let mut result = self.observed(image, &platforms);
         if platform.is_none() && matches!(result, Err(ImageError::NoSuchPlatform { .. })) {
             // Nobody asked for that platform by name: what there is gets judged, for being of another platform.
-            options.platforms.clear();
-            result = self.observed(image, &options);
+            platforms.clear();
+            result = self.observed(image, &platforms);
         }
-        let scanned = result?;
-        for notice in &scanned.notices {
-            self.screen.notice(notice);
-        }
-        Ok(scanned.evidence)
+        let Scanned { evidence, notices, runs } = result?;
+        Ok(Read { evidence, runs, seconds: started.elapsed().as_secs_f64(), notices })
     }
 
-    fn observed(&self, image: &str, options: &ScanOptions) -> Result<Scanned, ImageError> {
-        if !self.screen.draws() {
-            return scan::run(image, &self.open, options, &Silent);
+    fn observed(&self, image: &str, platforms: &[Platform]) -> Result<Scanned, ImageError> {
+        let scan = |observer: &dyn Observer| self.session.scan(image, &self.open, platforms, observer);
+        match self.screen.bars() {
+            Some(bars) => scan(&bars.image()),
+            None => scan(&Silent),
         }
-        let bars = Bars::new();
-        let scanned = scan::run(image, &self.open, options, &bars);
-        bars.clear();
-        scanned
     }
 }

@@ -2,19 +2,35 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::CliError;
-use super::output::write_file;
+use super::output::NewFile;
 use crate::model::Evidence;
 
-pub fn save(path: &Path, evidence: &[Evidence]) -> Result<(), CliError> {
-    let mut out = Vec::new();
-    for one in evidence {
-        serde_json::to_writer(&mut out, one).map_err(|e| CliError::write(path.to_owned(), e.into()))?;
-        out.push(b'\n');
+/// A saved scan that is being written.
+pub struct Saved {
+    file: NewFile,
+    place: PathBuf,
+}
+
+impl Saved {
+    pub fn create(path: &Path) -> Result<Self, CliError> {
+        Ok(Self { file: NewFile::create(path)?, place: path.to_owned() })
     }
-    write_file(path, &out)
+
+    pub fn add(&mut self, evidence: &[Evidence]) -> Result<(), CliError> {
+        for one in evidence {
+            let mut line = serde_json::to_vec(one).map_err(|e| CliError::write(self.place.clone(), e.into()))?;
+            line.push(b'\n');
+            self.file.write(&line)?;
+        }
+        Ok(())
+    }
+
+    pub fn finish(self) -> Result<(), CliError> {
+        self.file.finish()
+    }
 }
 
 /// Reads a saved scan: per image, the evidence of its platforms.
@@ -71,7 +87,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("scan.json");
         let all = [evidence("a", "amd64"), evidence("a", "arm64"), evidence("b", "amd64"), evidence("b", "amd64")];
-        save(&path, &all).unwrap();
+        let mut saved = Saved::create(&path).unwrap();
+        saved.add(&all).unwrap();
+        saved.finish().unwrap();
         let back = load(&path).unwrap();
         assert_eq!(back.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1, 1]);
         assert_eq!(back.concat(), all);

@@ -9,16 +9,20 @@ use super::baseline;
 use super::error::CliError;
 use super::fleet;
 use super::lint::Beside;
-use super::output::{Screen, write_file};
-use super::reader::Reader;
+use super::many;
+use super::output::Screen;
+use super::outputs::{Outputs, log, render};
+use super::reader::{Read, Reader};
 use super::saved;
 use crate::catalog::Catalog;
 use crate::config::Date;
 use crate::config::Fleet;
 use crate::image::sources::OpenOptions;
 use crate::lint::{self, JudgeOptions};
-use crate::model::Evidence;
+use crate::model::{Evidence, Gap, ImageFacts};
+use crate::report::table::overview::{self, ImageRow, Work};
 use crate::report::{self, Format, Report, sarif};
+use crate::scan::LayerRun;
 
 pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     let mut first = true;
@@ -36,30 +40,48 @@ pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
         }
         Ok(())
     };
+    // Of a long list, one row an image is what a person can read.
+    let in_short = args.image.many.list.is_some() && screen.verbose() == 0;
+    let (mut rows, mut work) = (Vec::new(), Work::default());
+    let mut several_images = false;
     let status = judge_and_amend(&args.image, screen, amend, |judged| {
-        let Judged { report, status, several, .. } = judged;
+        let Judged { report, status, several, unread, .. } = judged;
+        several_images = several;
         let style = screen.style(Some(status));
         let mut out = Vec::new();
-        if args.format == Format::Sarif {
+        match args.format {
             // One log, however many images.
-            runs.push(sarif::of_image(report, Some(status), several));
-            return Ok(());
-        } else if several {
-            render(report::write_next(report, first, args.format, &style, &mut out))?;
-        } else {
-            render(report::write(report, args.format, &style, &mut out))?;
+            Format::Sarif if unread => {}
+            Format::Sarif => runs.push(sarif::of_image(report, Some(status), several)),
+            Format::Table if several => {
+                rows.push(ImageRow::new(report, unread));
+                for run in judged.runs.iter().flatten() {
+                    work.layers += 1;
+                    work.cached += usize::from(run.cached);
+                    work.read += run.read;
+                }
+                if !unread && !in_short {
+                    render(report::write_next(report, first, args.format, &style, &mut out))?;
+                    first = false;
+                }
+            }
+            // An image that could not be read is an error on its own.
+            Format::Github if unread => {}
+            _ if several => render(report::write_next(report, first, args.format, &style, &mut out))?,
+            _ => render(report::write(report, args.format, &style, &mut out))?,
         }
-        first = false;
         screen.print(&out)
     })?;
     if args.format == Format::Sarif && !runs.is_empty() {
         screen.print(&log(runs)?)?;
     }
+    if args.format == Format::Table && several_images {
+        let work = (work.layers > 0).then_some(work);
+        let text = overview::render(&rows, work, &screen.style(Some(status)));
+        let gap = if first { "" } else { "\n" };
+        screen.print(format!("{gap}{text}").as_bytes())?;
+    }
     Ok(status)
-}
-
-fn log(runs: Vec<sarif::Run>) -> Result<Vec<u8>, CliError> {
-    sarif::log(runs).map_err(|source| CliError::Write { place: "the report".into(), source })
 }
 
 /// One image, judged.
@@ -72,6 +94,10 @@ pub struct Judged<'a> {
     /// Of each platform that was scanned.
     pub evidence: &'a [Evidence],
     pub beside: Option<&'a Beside<'a>>,
+    /// It could not be looked at: the report says just that.
+    pub unread: bool,
+    /// What reading its layers took.
+    pub runs: &'a [Vec<LayerRun>],
 }
 
 /// Scans (or loads) and judges each image, hands each report to `show` as soon as it is there, and writes the files
@@ -109,70 +135,83 @@ pub fn judge_and_amend(
     let beside = |path: &PathBuf| Beside::read(path, platform, &fleet, catalog);
     let beside = args.dockerfile.as_ref().map(beside).transpose()?;
     let mut worst = 0;
-    let mut reports: Vec<(Report, u8)> = Vec::new();
-    let mut kept: Vec<Evidence> = Vec::new();
     let loaded = args.from_evidence.as_deref().map(saved::load).transpose()?;
-    let several = args.images.len() > 1 || loaded.as_ref().is_some_and(|all| all.len() > 1);
-    let reader = Reader::new(&args.read, screen)?;
-    let mut from_images = args.images.iter().map(|image| reader.read(image, args.platform.as_ref(), &fleet));
-    let mut from_file = loaded.into_iter().flatten().map(Ok);
-    loop {
+    let images = many::images(&args.many, &args.images)?;
+    let several = images.len() > 1 || args.many.list.is_some() || loaded.as_ref().is_some_and(|l| l.len() > 1);
+    let reader = Reader::new(&args.read, several, screen)?;
+    let mut outputs = Outputs::new(&args.outputs, several);
+    let mut saved = args.save_evidence.as_deref().map(saved::Saved::create).transpose()?;
+    let mut take = |name: &str, read: Result<Read, CliError>| {
         let started = Instant::now();
-        let evidence = match from_file.next().or_else(|| from_images.next()) {
-            None => break,
-            Some(Ok(evidence)) => evidence,
-            Some(Err(error)) => {
+        let (read, unread) = match read {
+            Ok(read) => (read, false),
+            Err(error) => {
                 screen.error(&error);
                 worst = UNANSWERED;
-                continue;
+                if !several {
+                    return Ok(());
+                }
+                // Of many, each has its line.
+                (Read { evidence: vec![unopened(name, &error)], ..Read::default() }, true)
             }
         };
-        let mut report = lint::judge(&evidence, &fleet, catalog, &options);
-        if let Some(beside) = &beside {
-            beside.join(&mut report, &evidence);
-        }
-        amend(&mut report, &Made { evidence: &evidence, fleet: &fleet, open: reader.open(), several })?;
-        if args.stats {
-            report.stats.seconds = Some(started.elapsed().as_secs_f64());
-        }
-        let status = lint::exit_code(&report, args.fail_on.into(), args.allow_gaps);
-        screen.unanswered(&lint::unanswered(&report, args.allow_gaps));
-        worst = worst.max(status);
-        show(Judged { report: &report, status, several, evidence: &evidence, beside: beside.as_ref() })?;
-        if args.save_evidence.is_some() {
-            kept.extend(evidence);
-        }
-        if !args.outputs.is_empty() {
-            reports.push((report, status));
-        }
-    }
-    drop(from_images);
-    if let Some(path) = &args.save_evidence {
-        saved::save(path, &kept)?;
-    }
-    for output in &args.outputs {
-        let mut out = Vec::new();
-        if output.format == Format::Sarif {
-            let run = |(report, status): &(Report, u8)| sarif::of_image(report, Some(*status), several);
-            write_file(&output.file, &log(reports.iter().map(run).collect())?)?;
-            continue;
-        }
-        for (place, (report, status)) in reports.iter().enumerate() {
-            let style = screen.file_style(Some(*status));
-            if several {
-                render(report::write_next(report, place == 0, output.format, &style, &mut out))?;
-            } else {
-                render(report::write(report, output.format, &style, &mut out))?;
+        let evidence = &read.evidence[..];
+        let options = JudgeOptions { allow_gaps: args.allow_gaps && !unread, ..options };
+        let mut report = lint::judge(evidence, &fleet, catalog, &options);
+        if !unread {
+            if let Some(beside) = &beside {
+                beside.join(&mut report, evidence);
             }
+            amend(&mut report, &Made { evidence, fleet: &fleet, open: reader.open(), several })?;
         }
-        write_file(&output.file, &out)?;
+        if args.stats {
+            tell_work(&mut report, &read, started.elapsed().as_secs_f64());
+        }
+        let status = match unread {
+            true => UNANSWERED,
+            false => lint::exit_code(&report, args.fail_on.into(), args.allow_gaps),
+        };
+        if !unread {
+            screen.unanswered(&lint::unanswered(&report, args.allow_gaps));
+        }
+        worst = worst.max(status);
+        let beside = beside.as_ref();
+        show(Judged { report: &report, status, several, evidence, beside, unread, runs: &read.runs })?;
+        if let Some(saved) = saved.as_mut().filter(|_| !unread) {
+            saved.add(evidence)?;
+        }
+        outputs.add(&report, status, unread, screen)
+    };
+    for evidence in loaded.into_iter().flatten() {
+        take("", Ok(Read { evidence, ..Read::default() }))?;
     }
+    reader.read_all(&images, args.platform.as_ref(), &fleet, take)?;
+    if let Some(saved) = saved {
+        saved.finish()?;
+    }
+    outputs.finish()?;
     Ok(worst)
 }
 
-/// Rendering goes to memory, so what can fail is the report itself.
-pub fn render(result: std::io::Result<()>) -> Result<(), CliError> {
-    result.map_err(|source| CliError::Write { place: "the report".into(), source })
+/// What is known of an image that could not be looked at.
+fn unopened(name: &str, error: &CliError) -> Evidence {
+    let image = ImageFacts { reference: name.to_owned(), ..ImageFacts::default() };
+    let gaps = vec![Gap::image(error.to_string())];
+    Evidence { schema: Evidence::SCHEMA, image, gaps, ..Evidence::default() }
+}
+
+/// What no two runs need agree on.
+fn tell_work(report: &mut Report, read: &Read, judged: f64) {
+    report.stats.seconds = Some(read.seconds + judged);
+    if read.runs.is_empty() {
+        return;
+    }
+    report.stats.stored_bytes_read = Some(read.runs.iter().flatten().map(|run| run.read).sum());
+    // The report's layers are those of its first platform.
+    let layers = report.image.iter_mut().flat_map(|image| &mut image.layers);
+    for (layer, run) in layers.zip(read.runs.iter().flatten()) {
+        layer.cached = Some(run.cached);
+    }
 }
 
 impl From<FailOn> for lint::FailOn {

@@ -275,11 +275,12 @@ fn layers_are_shared_by_content() {
         diff_id: Some(Digest::of(name.as_bytes())),
         size,
         created_by: None,
+        cached: None,
     };
     let shared =
         layers(&[layer("a", 1), layer("b", 2), layer("a", 1)], &[layer("a", 7), layer("c", 3), layer("a", 7)]);
     assert_eq!((shared.shared, shared.shared_bytes), (2, 14));
-    let none = LayerSummary { digest: None, diff_id: None, size: 5, created_by: None };
+    let none = LayerSummary { digest: None, diff_id: None, size: 5, created_by: None, cached: None };
     let folder = [none];
     assert_eq!(layers(&folder, &folder).shared, 0, "of a folder nothing is known");
 }

@@ -25,6 +25,11 @@ pub struct BlobLimits {
     pub max_ratio: u64,
 }
 
+/// Whether a blob of these sizes can be read to its end under the limits.
+pub fn is_within(unpacked: u64, stored: u64, limits: BlobLimits) -> bool {
+    unpacked <= limits.max_bytes && (unpacked <= RATIO_FROM || unpacked / stored.max(1) <= limits.max_ratio)
+}
+
 /// How a blob is compressed, told by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compression {

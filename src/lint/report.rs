@@ -77,7 +77,7 @@ pub fn build(
         plan: (!cases.is_empty()).then_some(plan),
         gaps,
         sizes: None,
-        stats: StatsReport { counts: stats, seconds: None },
+        stats: StatsReport { counts: stats, seconds: None, stored_bytes_read: None },
         rules: Vec::new(),
     }
 }

@@ -20,6 +20,10 @@ impl Digest {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// The 64 hex digits.
     pub fn hex(&self) -> String {
         use fmt::Write;

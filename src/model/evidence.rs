@@ -104,6 +104,9 @@ pub struct LayerSummary {
     pub size: u64,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub created_by: Option<String>,
+    /// Its facts came from the cache. In reports, with `--stats` only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub cached: Option<bool>,
 }
 
 /// The image as a whole.

@@ -423,9 +423,12 @@ impl Step {
 pub struct StatsReport {
     #[serde(flatten)]
     pub counts: Stats,
-    /// Only with `--stats`.
+    /// Only with `--stats`: reading and judging.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
+    /// Only with `--stats`: the bytes of layers, as stored, that this run has read; none of those from the cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored_bytes_read: Option<u64>,
 }
 
 /// A fleet target's capability, for tables.

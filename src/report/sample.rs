@@ -40,6 +40,7 @@ fn base() -> Report {
                 diff_id: Some(digest("tar")),
                 size: 3_437_000_000,
                 created_by: Some("RUN pip install torch".into()),
+                cached: None,
             }],
         }),
         targets: None,
@@ -58,7 +59,11 @@ fn base() -> Report {
         plan: None,
         gaps: Vec::new(),
         sizes: None,
-        stats: StatsReport { counts: Stats { bytes_read: 7_000_000_000, files: 41_234, elfs: 612 }, seconds: None },
+        stats: StatsReport {
+            counts: Stats { bytes_read: 7_000_000_000, files: 41_234, elfs: 612 },
+            seconds: None,
+            stored_bytes_read: None,
+        },
         rules: Vec::new(),
     }
 }

@@ -3,7 +3,9 @@
 
 mod coverage;
 mod findings;
+mod grid;
 mod matrix;
+pub mod overview;
 mod sizes;
 mod tail;
 mod targets;
@@ -28,7 +30,7 @@ pub fn render(report: &Report, style: &Style) -> String {
     if fleet.is_empty() {
         coverage::section(&mut page, report);
     } else {
-        let heads = matrix::Heads::choose(&fleet, style.width);
+        let heads = matrix::heads(&fleet, style.width);
         targets::section(&mut page, &fleet, heads);
         matrix::section(&mut page, &fleet, heads);
         if style.verbose > 0 {

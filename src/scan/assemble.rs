@@ -33,14 +33,16 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         for (path, why) in tree.apply(index, std::mem::take(&mut read.entries)) {
             oddities.add(&path, why);
         }
-        read.gaps.append(&mut oddities.into_gaps());
-        layer::label(&mut read.gaps, name);
-        gaps.append(&mut read.gaps);
+        let mut own = read.take_gaps();
+        own.append(&mut oddities.into_gaps());
+        layer::label(&mut own, name);
+        gaps.append(&mut own);
         summaries.push(LayerSummary {
             digest: layer.digest,
             diff_id: layer.diff_id.or(read.diff_id),
             size: layer.size.unwrap_or(read.stored),
             created_by: layer.created_by.clone(),
+            cached: None,
         });
     }
     let mut files = Vec::new();

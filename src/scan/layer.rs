@@ -3,8 +3,9 @@
 use std::io::{self, Read};
 use std::sync::Mutex;
 
-use super::probe::{self, Notes, Payload};
-use super::{Observer, ScanOptions};
+use super::cache::{Cache, Found, Kept};
+use super::probe::{self, Claim, Notes, Payload, Probe};
+use super::{LayerRun, Observer, ScanOptions};
 use crate::image::blob::{self, BlobLimits, BlobSummary};
 use crate::image::overlay::{Change, LayerEntry};
 use crate::image::tar::{self, EntryKind};
@@ -16,10 +17,15 @@ use crate::stream::Body;
 const MAX_NOTES: usize = 1_000;
 
 /// What reading a layer gave.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct LayerRead {
     pub entries: Vec<LayerEntry<Payload>>,
+    /// Of the layer itself.
     pub gaps: Vec<Gap>,
+    /// What the probes could not read.
+    pub noted: Vec<(Probe, Gap)>,
+    /// From the cache, whole: nothing was read of the image.
+    pub cached: bool,
     pub stored: u64,
     pub unpacked: u64,
     pub files: u64,
@@ -35,7 +41,7 @@ impl LayerRead {
 
     /// Compares what was read with what the manifest and the config promise. Bytes that are not what they
     /// should be are not evidence.
-    fn verify(&mut self, layer: &Layer) {
+    fn verify(&mut self, layer: &Layer) -> bool {
         let mut wrong = Vec::new();
         let mut check = |what: &str, want: Option<Digest>, got: Option<Digest>| {
             if let (Some(want), Some(got)) = (want, got)
@@ -52,51 +58,88 @@ impl LayerRead {
         {
             wrong.push(format!("size mismatch: the manifest says {size} bytes, there are {}", self.stored));
         }
-        if !wrong.is_empty() {
+        let is_right = wrong.is_empty();
+        if !is_right {
             self.entries.clear();
             self.gaps.clear();
+            self.noted.clear();
             self.gaps.extend(wrong.into_iter().map(Gap::image));
         }
+        is_right
+    }
+
+    /// What reading it took.
+    pub fn run(&self) -> LayerRun {
+        LayerRun { cached: self.cached, read: if self.cached { 0 } else { self.stored } }
+    }
+
+    /// All gaps, whoever found them.
+    pub fn take_gaps(&mut self) -> Vec<Gap> {
+        let noted = std::mem::take(&mut self.noted).into_iter().map(|(_, gap)| gap);
+        std::mem::take(&mut self.gaps).into_iter().chain(noted).collect()
     }
 }
 
-fn limits(options: &ScanOptions) -> BlobLimits {
+pub fn limits(options: &ScanOptions) -> BlobLimits {
     BlobLimits { max_bytes: options.max_layer_bytes, max_ratio: options.max_ratio }
 }
 
-/// Reads a layer's blob; every failure is a gap of the whole image.
+/// Reads a layer's blob; every failure is a gap of the whole image. What a cache has is taken from there, and what
+/// was read goes there.
 pub fn read_blob(
     index: usize,
     layer: &Layer,
     open: &OpenBlob,
     options: &ScanOptions,
+    cache: Option<&Cache>,
     observer: &dyn Observer,
 ) -> LayerRead {
-    let stored = match open() {
-        Ok(reader) => reader,
-        Err(e) => return LayerRead::failed(e.to_string()),
+    let mut kept = match cache.map_or(Found::Nothing, |cache| cache.find(layer, options)) {
+        Found::Whole(read) => return LayerRead { cached: true, ..*read },
+        Found::Part(kept) => Some(kept),
+        Found::Nothing => None,
     };
     let told = |n: u64| observer.bytes(index, n);
+    observer.layer_started(index, layer.digest.as_ref(), layer.size);
     let mut read = LayerRead::default();
-    if let Err(e) = read_stream(stored, options, layer.diff_id.is_some(), Some(&told), &mut read) {
-        read.gaps.push(Gap::image(e.to_string()));
-        return read;
+    let is_read = loop {
+        let stored = match open() {
+            Ok(reader) => reader,
+            Err(e) => break Err(e.to_string()),
+        };
+        match read_stream(stored, options, layer.diff_id.is_some(), Some(&told), kept.as_deref(), &mut read) {
+            Ok(true) => break Ok(()),
+            Err(e) => break Err(e.to_string()),
+            // The cache tells of other entries than there are: then it tells nothing.
+            Ok(false) => (kept, read) = (None, LayerRead::default()),
+        }
+    };
+    observer.layer_done(index);
+    match is_read {
+        Err(why) => read.gaps.push(Gap::image(why)),
+        Ok(()) if read.verify(layer) => {
+            if let Some(cache) = cache {
+                cache.keep(&read);
+            }
+        }
+        Ok(()) => {}
     }
-    read.verify(layer);
     read
 }
 
+/// Whether the layer has the entries that are kept of it.
 fn read_stream<'a>(
     stored: Box<dyn Read + 'a>,
     options: &ScanOptions,
     diff_id: bool,
     told: Option<&'a (dyn Fn(u64) + Sync)>,
+    kept: Option<&Kept>,
     read: &mut LayerRead,
-) -> io::Result<()> {
+) -> io::Result<bool> {
     let mut body = blob::open(stored, limits(options), diff_id, told)?;
-    walk(&mut body, options, read)?;
+    let is_alike = walk(&mut body, options, kept, read)?;
     read.end(blob::finish(body)?);
-    Ok(())
+    Ok(is_alike)
 }
 
 impl LayerRead {
@@ -108,17 +151,28 @@ impl LayerRead {
     }
 }
 
-/// Reads a tar's entries.
-pub fn walk(body: &mut dyn Body, options: &ScanOptions, read: &mut LayerRead) -> io::Result<()> {
+/// Reads a tar's entries. `kept`: facts that are taken as they are. Whether they are of these entries.
+fn walk(body: &mut dyn Body, options: &ScanOptions, kept: Option<&Kept>, read: &mut LayerRead) -> io::Result<bool> {
     let mut notes = Notes::default();
     let mut oddities = Oddities::default();
+    let mut is_alike = true;
     let entries = &mut read.entries;
     let walked = tar::walk(body, options.max_entries, &mut |entry, data| {
         for note in entry.notes {
             oddities.add(&entry.path, note);
         }
         let change = match entry.kind {
-            EntryKind::File => Change::File(probe::file(&entry.path, data, &mut notes)?),
+            EntryKind::File => {
+                let claim = Claim::on(&entry.path);
+                match kept.filter(|kept| kept.holds(claim.probe())) {
+                    Some(kept) => {
+                        is_alike &= kept.is(entries.len(), &entry.path);
+                        notes.files += 1;
+                        Change::File(kept.payload(entries.len() as u32))
+                    }
+                    None => Change::File(probe::claimed(&claim, &entry.path, data, &mut notes)?),
+                }
+            }
             EntryKind::Dir => Change::Dir,
             EntryKind::Symlink(to) => Change::Symlink(to),
             EntryKind::Hardlink(to) => Change::Hardlink(to),
@@ -132,12 +186,17 @@ pub fn walk(body: &mut dyn Body, options: &ScanOptions, read: &mut LayerRead) ->
     });
     read.files = notes.files;
     read.elfs = notes.elfs;
-    read.gaps.append(&mut notes.gaps);
+    read.noted.append(&mut notes.gaps);
+    if let Some(kept) = kept {
+        read.noted.extend(kept.noted());
+        read.elfs += kept.elfs();
+    }
     read.gaps.append(&mut oddities.into_gaps());
     walked.map_err(|e| match e {
         tar::TarError::Io(e) => e,
         other => io::Error::new(io::ErrorKind::InvalidData, other),
-    })
+    })?;
+    Ok(is_alike)
 }
 
 /// Things that were mended or passed over: told, but no answer rests on them.
@@ -192,7 +251,7 @@ impl BlobSink for Streamer<'_> {
         let mut read = LayerRead::default();
         let mut body = blob::open(Box::new(stored), limits(self.options), true, Some(&told))?;
         let is_tar = tar::looks_like_tar(body.window(1024)?) || body.window(1)?.is_empty();
-        let walked = if is_tar { walk(&mut body, self.options, &mut read) } else { Ok(()) };
+        let walked = if is_tar { walk(&mut body, self.options, None, &mut read).map(drop) } else { Ok(()) };
         let summary = match walked.and_then(|()| blob::finish(body)) {
             Ok(summary) => summary,
             Err(e) if is_tar => {
@@ -213,17 +272,16 @@ impl BlobSink for Streamer<'_> {
 }
 
 /// A layer that was read as it streamed by; the same blob may stand for several layers of an image.
-pub fn take_streamed(slot: &Mutex<Option<LayerRead>>, layer: &Layer) -> LayerRead {
+pub fn take_streamed(slot: &Mutex<Option<LayerRead>>, layer: &Layer, cache: Option<&Cache>) -> LayerRead {
     let Ok(held) = slot.lock() else { return LayerRead::failed("layer could not be read") };
     let Some(read) = held.as_ref() else { return LayerRead::failed("layer is missing from the stream") };
-    let mut copy = LayerRead {
-        entries: read.entries.clone(),
-        gaps: read.gaps.clone(),
-        digest: read.digest,
-        diff_id: read.diff_id,
-        ..*read
-    };
-    copy.verify(layer);
+    let mut copy = read.clone();
+    // The digest of what has none of its own says nothing about the next that has it.
+    if copy.verify(layer)
+        && let Some(cache) = cache.filter(|_| layer.diff_id.is_some())
+    {
+        cache.keep(&copy);
+    }
     copy
 }
 

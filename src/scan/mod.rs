@@ -1,20 +1,20 @@
 //! The only parallel module: image in, evidence out.
 
 mod assemble;
+pub mod cache;
 mod layer;
 mod loading;
 mod probe;
+mod session;
 mod tree;
 pub mod wheel;
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 
-use crate::image::sources::{self, OpenOptions};
-use crate::image::{Content, Image, ImageError, Opened};
-use crate::model::{Digest, Evidence, Gap, ImagePath, Platform};
+use crate::image::{Content, Image, ImageError};
+use crate::model::{Digest, Evidence, Gap, ImagePath};
 
-use layer::{LayerRead, Streamer};
+pub use session::Session;
 
 /// Told of progress; must not print on its own unless it owns the terminal.
 pub trait Observer: Sync {
@@ -34,8 +34,6 @@ impl Observer for Silent {}
 pub struct ScanOptions {
     /// Worker threads; 0: as many as there are cores.
     pub jobs: usize,
-    /// Platforms wanted of an index; empty: linux/amd64, or the only one there is.
-    pub platforms: Vec<Platform>,
     /// Unpacked bytes of one layer.
     pub max_layer_bytes: u64,
     /// Unpacked bytes per stored byte, once a layer has unpacked to more than a GiB.
@@ -46,7 +44,7 @@ pub struct ScanOptions {
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        Self { jobs: 0, platforms: Vec::new(), max_layer_bytes: 256 << 30, max_ratio: 200, max_entries: 4_000_000 }
+        Self { jobs: 0, max_layer_bytes: 256 << 30, max_ratio: 200, max_entries: 4_000_000 }
     }
 }
 
@@ -56,92 +54,17 @@ pub struct Scanned {
     pub evidence: Vec<Evidence>,
     /// What was chosen for a bare word, and the like.
     pub notices: Vec<String>,
+    /// Of each of the evidence, what reading its layers took this time.
+    pub runs: Vec<Vec<LayerRun>>,
 }
 
-/// Opens a reference, reads its layers and merges them.
-pub fn run(
-    reference: &str,
-    open: &OpenOptions,
-    options: &ScanOptions,
-    observer: &dyn Observer,
-) -> Result<Scanned, ImageError> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(options.jobs)
-        .build()
-        .map_err(|e| ImageError::Io { place: "worker threads".to_owned(), source: std::io::Error::other(e) })?;
-    let mut streamer = Streamer::new(options, observer);
-    let opened = sources::open(reference, open, &mut streamer)?;
-    let streamed: Vec<Mutex<Option<LayerRead>>> =
-        streamer.into_layers().into_iter().map(|l| Mutex::new(Some(l))).collect();
-    let mut evidence = Vec::new();
-    for platform in wanted(&*opened, &options.platforms) {
-        let image = opened.image(platform.as_ref())?;
-        let layers = read_layers(&image, &pool, options, observer, &streamed);
-        evidence.push(assemble::evidence(opened.reference(), image, layers));
-    }
-    Ok(Scanned { evidence, notices: opened.notices().to_vec() })
-}
-
-/// Which of an index's platforms to read: those asked for that it has; otherwise one.
-fn wanted(opened: &dyn Opened, asked: &[Platform]) -> Vec<Option<Platform>> {
-    let there = opened.platforms();
-    if there.len() <= 1 && asked.len() != 1 {
-        return vec![None];
-    }
-    let mut found: Vec<Option<Platform>> = Vec::new();
-    for want in asked {
-        let has = there.iter().any(|p| p.serves(want));
-        // A single platform asked for and not there is the source's error to tell.
-        if (has || asked.len() == 1) && !found.contains(&Some(want.clone())) {
-            found.push(Some(want.clone()));
-        }
-    }
-    if found.is_empty() {
-        found.push(None);
-    }
-    found
-}
-
-fn read_layers(
-    image: &Image,
-    pool: &rayon::ThreadPool,
-    options: &ScanOptions,
-    observer: &dyn Observer,
-    streamed: &[Mutex<Option<LayerRead>>],
-) -> Vec<LayerRead> {
-    let results: Vec<Mutex<Option<LayerRead>>> = image.layers.iter().map(|_| Mutex::new(None)).collect();
-    // Largest first, so that the last one running is a small one.
-    let mut order: Vec<usize> = (0..image.layers.len()).collect();
-    order.sort_by_key(|&i| std::cmp::Reverse(image.layers[i].size.unwrap_or(u64::MAX)));
-    pool.scope_fifo(|scope| {
-        for index in order {
-            let (layer, result) = (&image.layers[index], &results[index]);
-            scope.spawn_fifo(move |_| {
-                observer.layer_started(index, layer.digest.as_ref(), layer.size);
-                let read = match &layer.content {
-                    Content::Blob(open) => layer::read_blob(index, layer, open, options, observer),
-                    Content::Tree(root) => tree::read(index, root, observer),
-                    Content::File(path) => tree::read_file(path),
-                    Content::Zip(path) => tree::read_zip(path),
-                    Content::Streamed(number) => match streamed.get(*number) {
-                        Some(slot) => layer::take_streamed(slot, layer),
-                        None => LayerRead::failed("layer is missing from the stream"),
-                    },
-                };
-                observer.layer_done(index);
-                if let Ok(mut slot) = result.lock() {
-                    *slot = Some(read);
-                }
-            });
-        }
-    });
-    results
-        .into_iter()
-        .map(|slot| {
-            let read = slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-            read.unwrap_or_else(|| LayerRead::failed("layer was not read"))
-        })
-        .collect()
+/// What reading a layer took. No two runs need agree on it, so it is no evidence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LayerRun {
+    /// Taken from the cache.
+    pub cached: bool,
+    /// Stored bytes that were read.
+    pub read: u64,
 }
 
 /// Reads single files for `inspect`.

@@ -25,7 +25,7 @@ pub struct Carried {
 }
 
 impl Carried {
-    fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.facts.is_none()
             && self.package.is_none()
             && self.loading.is_none()
@@ -37,12 +37,71 @@ impl Carried {
 /// The payload of the merged tree.
 pub type Payload = Option<Arc<Carried>>;
 
+/// What looks into files. Each file is at most one probe's, told by its path alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Probe {
+    /// Device code, linked libraries, archives of these: all that is not another's.
+    Device,
+    /// Package metadata.
+    Inventory,
+    /// What the dynamic loader is told.
+    Loading,
+}
+
+impl Probe {
+    pub const ALL: [Self; 3] = [Self::Device, Self::Inventory, Self::Loading];
+
+    /// Changes whenever the probe might find other things in the same bytes: made of its sources.
+    pub fn version(self) -> &'static str {
+        match self {
+            Self::Device => env!("IMAGELINT_PROBE_DEVICE"),
+            Self::Inventory => env!("IMAGELINT_PROBE_INVENTORY"),
+            Self::Loading => env!("IMAGELINT_PROBE_LOADING"),
+        }
+    }
+}
+
+/// Who looks into a file, and what it expects there.
+#[derive(Debug, Clone, Copy)]
+pub enum Claim {
+    Device,
+    Inventory(inventory::Probe),
+    Loading(loader::Probe),
+}
+
+impl Claim {
+    pub fn on(path: &ImagePath) -> Self {
+        if let Some(probe) = inventory::wants(path) {
+            Self::Inventory(probe)
+        } else if let Some(probe) = loader::wants(path) {
+            Self::Loading(probe)
+        } else {
+            Self::Device
+        }
+    }
+
+    pub fn probe(&self) -> Probe {
+        match self {
+            Self::Device => Probe::Device,
+            Self::Inventory(_) => Probe::Inventory,
+            Self::Loading(_) => Probe::Loading,
+        }
+    }
+}
+
 /// Counters and gaps of the files seen so far.
 #[derive(Debug, Default)]
 pub struct Notes {
-    pub gaps: Vec<Gap>,
+    pub gaps: Vec<(Probe, Gap)>,
     pub files: u64,
     pub elfs: u64,
+}
+
+impl Notes {
+    /// The gaps, whoever found them.
+    pub fn into_gaps(self) -> impl Iterator<Item = Gap> {
+        self.gaps.into_iter().map(|(_, gap)| gap)
+    }
 }
 
 /// Extensions of zip archives that are opened, one level deep. A member goes by `ARCHIVE!PATH`.
@@ -68,18 +127,30 @@ pub fn may_hold(path: &ImagePath) -> bool {
 
 /// Reads one file. Errors are those of the source (a cut layer); trouble with the content becomes gaps.
 pub fn file(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Result<Payload> {
+    claimed(&Claim::on(path), path, body, notes)
+}
+
+/// The same, for what the path has been found to be.
+pub fn claimed(claim: &Claim, path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Result<Payload> {
     notes.files += 1;
     let mut carried = Carried::default();
-    if let Some(probe) = inventory::wants(path) {
-        match inventory::read(&probe, path, body) {
+    match claim {
+        Claim::Inventory(probe) => match inventory::read(probe, path, body) {
             Ok(fact) => carried.package = fact.map(Arc::new),
-            Err(why) => notes.gaps.push(Gap::note(path.clone(), why)),
+            Err(why) => notes.gaps.push((Probe::Inventory, Gap::note(path.clone(), why))),
+        },
+        Claim::Loading(probe) => {
+            let (capture, trouble) = loader::read(*probe, body);
+            carried.loading = capture.map(Arc::new);
+            notes.gaps.extend(trouble.map(|why| (Probe::Loading, Gap::note(path.clone(), why))));
         }
-    } else if let Some(probe) = loader::wants(path) {
-        let (capture, trouble) = loader::read(probe, body);
-        carried.loading = capture.map(Arc::new);
-        notes.gaps.extend(trouble.map(|why| Gap::note(path.clone(), why)));
-    } else if body.len() == Some(0) {
+        Claim::Device => device(path, body, &mut carried, notes)?,
+    }
+    Ok((!carried.is_empty()).then(|| Arc::new(carried)))
+}
+
+fn device(path: &ImagePath, body: &mut dyn Body, carried: &mut Carried, notes: &mut Notes) -> io::Result<()> {
+    if body.len() == Some(0) {
         carried.empty_driver = is_driver_library(path.file_name());
     } else if body.len().is_none_or(|n| n >= MIN_FILE) {
         let head = body.window(device::HEAD)?;
@@ -89,7 +160,7 @@ pub fn file(path: &ImagePath, body: &mut dyn Body, notes: &mut Notes) -> io::Res
             carried.facts = code(kind, path, body, notes)?;
         }
     }
-    Ok((!carried.is_empty()).then(|| Arc::new(carried)))
+    Ok(())
 }
 
 /// Whether a file is named as the libraries that the NVIDIA container runtime mounts from the host.
@@ -118,7 +189,10 @@ fn code(
             Ok(worth.then(|| Arc::new(facts)))
         }
         Err(_) => {
-            notes.gaps.push(file_gap(path, "could not be read: internal error in a parser (please report it)"));
+            notes.gaps.push((
+                Probe::Device,
+                file_gap(path, "could not be read: internal error in a parser (please report it)"),
+            ));
             Ok(None)
         }
     }
@@ -145,19 +219,18 @@ fn members(
         None => path.clone(),
     };
     notes.elfs += inner.elfs;
-    notes.gaps.extend(inner.gaps.into_iter().map(|g| Gap { path: Some(place(g.path.as_ref())), ..g }));
+    let placed = |(probe, gap): (Probe, Gap)| (probe, Gap { path: Some(place(gap.path.as_ref())), ..gap });
+    notes.gaps.extend(inner.gaps.into_iter().map(placed));
     match walked {
-        Ok(summary) => notes.gaps.extend(summary.problems.into_iter().map(|p| Gap {
-            path: Some(path.clone()),
-            layer: None,
-            offset: Some(p.offset),
-            why: p.what,
-            // The archive only lies in the image; nothing is loaded from it.
-            effect: GapEffect::None,
+        // The archive only lies in the image; nothing is loaded from it.
+        Ok(summary) => notes.gaps.extend(summary.problems.into_iter().map(|p| {
+            let effect = GapEffect::None;
+            let gap = Gap { path: Some(path.clone()), layer: None, offset: Some(p.offset), why: p.what, effect };
+            (Probe::Device, gap)
         })),
         Err(e) => {
             let gap = Gap::note(path.clone(), format!("archive inside the image: {e}"));
-            notes.gaps.push(gap);
+            notes.gaps.push((Probe::Device, gap));
         }
     }
     Ok(found.into_iter().map(|(name, facts)| (place(Some(&name)), facts)).collect())

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::probe::{self, Notes, Payload};
+use super::probe::{self, Notes, Payload, Probe};
 use super::{Observer, file_gap, layer::LayerRead};
 use crate::device;
 use crate::image::overlay::{Change, LayerEntry};
@@ -65,7 +65,7 @@ pub fn read(index: usize, root: &Path, observer: &dyn Observer) -> LayerRead {
             let payload = Stream::open(&place).and_then(|mut body| probe::file(&path, &mut body, &mut notes));
             observer.bytes(index, size);
             let payload = payload.unwrap_or_else(|e| {
-                notes.gaps.push(unreadable(&path, &e));
+                notes.gaps.push((Probe::Device, unreadable(&path, &e)));
                 None
             });
             (path, payload, notes, size)
@@ -79,12 +79,12 @@ pub fn read(index: usize, root: &Path, observer: &dyn Observer) -> LayerRead {
 }
 
 impl LayerRead {
-    fn add(&mut self, path: ImagePath, payload: Payload, mut notes: Notes, size: u64) {
+    fn add(&mut self, path: ImagePath, payload: Payload, notes: Notes, size: u64) {
         self.files += notes.files;
         self.elfs += notes.elfs;
         self.unpacked += size;
         self.stored += size;
-        self.gaps.append(&mut notes.gaps);
+        self.gaps.extend(notes.into_gaps());
         self.entries.push(LayerEntry { path, change: Change::File(payload) });
     }
 }
@@ -113,7 +113,7 @@ pub fn read_file(path: &Path) -> LayerRead {
             if payload.is_none() && notes.gaps.is_empty() && !is_known(path) {
                 let mut gap = Gap::note(name.clone(), "is no ELF file, fatbin, cubin, PTX or static archive");
                 gap.effect = GapEffect::Image;
-                notes.gaps.push(gap);
+                notes.gaps.push((Probe::Device, gap));
             }
             read.add(name, payload, notes, size);
         }
@@ -156,7 +156,7 @@ pub fn read_zip(path: &Path) -> LayerRead {
     read.elfs = notes.elfs;
     read.stored = stored;
     read.unpacked = unpacked;
-    read.gaps = notes.gaps;
+    read.gaps = notes.into_gaps().collect();
     told(&name, walked, &mut read.gaps);
     read
 }

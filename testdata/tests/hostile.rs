@@ -11,12 +11,13 @@ use imagelint::config::{Date, Fleet, parse_targets};
 use imagelint::image::sources::OpenOptions;
 use imagelint::lint::{self, FailOn, JudgeOptions};
 use imagelint::model::{Evidence, GapEffect};
-use imagelint::scan::{self, ScanOptions, Silent};
+use imagelint::scan::{ScanOptions, Session, Silent};
 
 /// Scans and judges; `None` where the image is refused.
 fn scan(image: &str) -> Option<Vec<Evidence>> {
     let options = ScanOptions { jobs: 1, ..ScanOptions::default() };
-    let scanned = scan::run(image, &OpenOptions::default(), &options, &Silent).ok()?;
+    let session = Session::new(options, None).unwrap();
+    let scanned = session.scan(image, &OpenOptions::default(), &[], &Silent).ok()?;
     let catalog = Catalog::embedded();
     let targets = parse_targets(["a100@535", "RTX 5090@575", "Jetson Thor"], catalog).unwrap();
     for allow_gaps in [false, true] {

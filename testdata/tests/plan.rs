@@ -75,7 +75,13 @@ fn image(reference: &str, plan: Plan) -> Report {
 
 fn evidence(reference: &str, digest: &str) -> imagelint::model::Evidence {
     use imagelint::model::{Evidence, ImageFacts, LayerSummary, Platform};
-    let layer = |by: &str| LayerSummary { digest: None, diff_id: None, size: 1, created_by: Some(by.to_owned()) };
+    let layer = |by: &str| LayerSummary {
+        digest: None,
+        diff_id: None,
+        size: 1,
+        created_by: Some(by.to_owned()),
+        cached: None,
+    };
     let image = ImageFacts {
         reference: reference.to_owned(),
         digest: Some(digest.parse().unwrap()),

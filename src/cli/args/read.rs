@@ -1,6 +1,6 @@
 //! How images are read, for every command that reads one.
 
-use super::ServerArgs;
+use super::{CacheArgs, ServerArgs};
 
 /// How images are read.
 #[derive(Debug, Clone, clap::Args)]
@@ -10,6 +10,8 @@ pub struct ReadArgs {
     pub jobs: usize,
     #[command(flatten)]
     pub servers: ServerArgs,
+    #[command(flatten)]
+    pub cache: CacheArgs,
     /// Most that one layer may unpack to, as in 64GiB
     #[arg(long, value_name = "SIZE", value_parser = size, help_heading = "Scan")]
     pub max_layer_size: Option<u64>,

@@ -41,7 +41,7 @@ fn wheel(archs: &[&str]) -> Checked {
         component: Some(0),
         in_archive: false,
     };
-    let layer = LayerSummary { digest: None, diff_id: None, size: 100, created_by: None };
+    let layer = LayerSummary { digest: None, diff_id: None, size: 100, created_by: None, cached: None };
     let image = ImageFacts { layers: vec![layer], alone: true, ..ImageFacts::default() };
     Checked {
         filename: "demo-1.0-py3-none-any.whl".into(),

@@ -20,7 +20,7 @@ use super::args::{LintArgs, RuleLevel};
 use super::error::CliError;
 use super::fleet;
 use super::output::{Screen, write_file};
-use super::scan::render;
+use super::outputs::render;
 use crate::catalog::{Catalog, names};
 use crate::config::{Date, Fleet};
 use crate::lint::dockerfile::{Levels, Loudness};

@@ -69,7 +69,7 @@ pub fn run(args: &RebuildArgs, screen: &Screen) -> Result<u8, CliError> {
         }
     };
     let secrets = Secrets::of(&args.build_args);
-    let reader = Reader::new(&args.read, screen)?;
+    let reader = Reader::new(&args.read, false, screen)?;
     Run { args, screen, reader, catalog, fleet: &fleet, context, folder, watch, secrets, builder: None }
         .all(subject)
 }
@@ -248,7 +248,7 @@ impl Run<'_> {
 
     /// Scans and judges; `name` is what reports call the image.
     fn look(&self, image: &str, name: Option<&str>, fleet: &Fleet) -> Result<(Report, Vec<Evidence>), CliError> {
-        let mut evidence = self.reader.read(image, self.args.platform.as_ref(), fleet)?;
+        let mut evidence = self.reader.read(image, self.args.platform.as_ref(), fleet)?.evidence;
         for one in &mut evidence {
             if let Some(name) = name {
                 name.clone_into(&mut one.image.reference);

@@ -1,49 +1,19 @@
-//! Components down, targets across. A fleet that is too wide for the terminal folds: first the columns are numbered,
-//! then equal columns are joined, then the rest is set in blocks below each other.
+//! Components down, targets across.
 
-use super::super::paint::{Ink, Page, Span, cell, span};
-use super::super::text::{clean, columns, count, cut, ranges};
+use super::super::paint::{Ink, Page, cell, span};
+use super::super::text::{clean, count};
 use super::super::{ComponentReport, ModuleCounts, Role, TargetReport};
+use super::grid::{self, Heads, Row};
 use crate::model::Verdict;
 
-/// What stands above the columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Heads {
-    /// The targets' names.
-    Names,
-    /// Their numbers in the list of targets.
-    Numbers,
+/// What stands above the columns, here and in the list of targets.
+pub(super) fn heads(fleet: &[&TargetReport], width: usize) -> Heads {
+    let rows = rows(fleet);
+    Heads::fit(&names(fleet), rows.iter().map(|r| r.label.as_str()), grid::cell_width(&rows), width)
 }
 
-/// Columns between two columns.
-const GAP: usize = 2;
-/// The least width of the first column that names need to leave.
-const LABEL: usize = 24;
-
-impl Heads {
-    /// Names, where all of them fit beside a readable first column.
-    pub fn choose(fleet: &[&TargetReport], width: usize) -> Self {
-        let label = labels(fleet).iter().map(|l| columns(l)).max().unwrap_or(0).min(LABEL);
-        let names: usize = fleet.iter().map(|t| columns(&clean(&t.name)).max(cell_width(fleet)) + GAP).sum();
-        if 2 + label + names <= width { Self::Names } else { Self::Numbers }
-    }
-}
-
-/// A component's words across the fleet.
-struct Row<'a> {
-    label: String,
-    role: Role,
-    cells: Vec<Option<&'a ComponentReport>>,
-}
-
-impl Row<'_> {
-    fn worst(&self) -> Verdict {
-        self.cells.iter().flatten().map(|c| c.verdict).min().unwrap_or(Verdict::Ok)
-    }
-
-    fn words(&self) -> Vec<Option<Verdict>> {
-        self.cells.iter().map(|c| c.map(|c| c.verdict)).collect()
-    }
+fn names(fleet: &[&TargetReport]) -> Vec<String> {
+    fleet.iter().map(|t| clean(&t.name)).collect()
 }
 
 fn label(component: &ComponentReport) -> String {
@@ -53,18 +23,9 @@ fn label(component: &ComponentReport) -> String {
     }
 }
 
-fn labels(fleet: &[&TargetReport]) -> Vec<String> {
-    fleet.iter().flat_map(|t| &t.components).map(label).collect()
-}
-
-/// Columns of the widest word.
-fn cell_width(fleet: &[&TargetReport]) -> usize {
-    fleet.iter().flat_map(|t| &t.components).map(|c| c.verdict.word().len()).max().unwrap_or(1)
-}
-
 /// One row per component (targets of other platforms may have others), worst first.
-fn rows<'a>(fleet: &[&'a TargetReport]) -> Vec<Row<'a>> {
-    let mut rows: Vec<Row<'a>> = Vec::new();
+fn rows(fleet: &[&TargetReport]) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for (column, target) in fleet.iter().enumerate() {
         for component in &target.components {
@@ -73,7 +34,7 @@ fn rows<'a>(fleet: &[&'a TargetReport]) -> Vec<Row<'a>> {
                 rows.push(Row { label: label(component), role: component.role, cells: vec![None; fleet.len()] });
                 rows.len() - 1
             });
-            rows[place].cells[column] = Some(component);
+            rows[place].cells[column] = Some(component.verdict);
             rows[place].role = rows[place].role.min(component.role);
         }
     }
@@ -82,12 +43,12 @@ fn rows<'a>(fleet: &[&'a TargetReport]) -> Vec<Row<'a>> {
 }
 
 /// Components that are worth a row of their own; of the others, how many are well and how many nothing uses.
-fn fold(rows: Vec<Row<'_>>, verbose: u8) -> (Vec<Row<'_>>, Vec<String>) {
+fn fold(rows: Vec<Row>, verbose: u8) -> (Vec<Row>, Vec<String>) {
     if verbose > 0 {
         return (rows, Vec::new());
     }
-    let well = |r: &Row<'_>| r.worst() == Verdict::Ok && r.role != Role::Core;
-    let unused = |r: &Row<'_>| r.worst() != Verdict::Ok && r.role == Role::Idle;
+    let well = |r: &Row| r.worst() == Verdict::Ok && r.role != Role::Core;
+    let unused = |r: &Row| r.worst() != Verdict::Ok && r.role == Role::Idle;
     let fine = rows.iter().filter(|r| well(r)).count();
     let idle = rows.iter().filter(|r| unused(r)).count();
     let mut kept = Vec::new();
@@ -109,138 +70,19 @@ fn fold(rows: Vec<Row<'_>>, verbose: u8) -> (Vec<Row<'_>>, Vec<String>) {
     (kept, notes)
 }
 
-/// A column of the matrix: the targets (by number, from 0) that share it.
-struct Column {
-    head: String,
-    members: Vec<usize>,
-}
-
 pub(super) fn section(page: &mut Page<'_>, fleet: &[&TargetReport], heads: Heads) {
-    let (rows, notes) = fold(rows(fleet), page.verbose());
+    let rows = rows(fleet);
+    let cell = grid::cell_width(&rows);
+    let (rows, notes) = fold(rows, page.verbose());
     if rows.is_empty() && notes.is_empty() {
         page.heading("COMPONENTS", "none with device code");
         return;
     }
     page.heading("COMPONENTS", "");
-    let cell = cell_width(fleet);
-    let widest = rows.iter().map(|r| columns(&r.label)).max().unwrap_or(0);
-    let mut columns_ = columns_of(fleet, heads);
-    let one_block = |cols: &[Column]| cols.iter().map(|c| columns(&c.head).max(cell) + GAP).sum::<usize>();
-    let width = page.width();
-    let room = |name: usize| width.saturating_sub(2 + name);
-    let narrow = widest.min(LABEL.max(page.width() / 3));
-    let mut legend = Vec::new();
-    if heads == Heads::Numbers && one_block(&columns_) > room(narrow) {
-        let (letters, meanings) = joined(&rows, fleet.len());
-        // Letters are one step more for the reader, so they must spare blocks.
-        if one_block(&letters) <= room(narrow) || letters.len() * 2 <= columns_.len() {
-            (columns_, legend) = (letters, meanings);
-        }
-    }
-    let total = one_block(&columns_);
-    let name = if total <= room(narrow) { widest.min(width.saturating_sub(2 + total)) } else { narrow };
-    if !legend.is_empty() {
-        page.flow(&[span(Ink::Plain, "  ")], 2, Ink::Dim, &legend.join(" · "));
-    }
-    let mut left = columns_.as_slice();
-    let mut first = true;
-    while !left.is_empty() && !rows.is_empty() {
-        let mut used = 0;
-        let fits = left.iter().take_while(|c| {
-            used += columns(&c.head).max(cell) + GAP;
-            used <= room(name)
-        });
-        let taken = fits.count().max(1);
-        let (block, rest) = left.split_at(taken);
-        left = rest;
-        if !first {
-            page.gap();
-        }
-        first = false;
-        set_block(page, &rows, block, name, cell);
-    }
+    grid::set(page, &rows, &names(fleet), heads, cell);
     for note in notes {
         page.flow(&[span(Ink::Plain, "  ")], 4, Ink::Dim, &note);
     }
-}
-
-fn columns_of(fleet: &[&TargetReport], heads: Heads) -> Vec<Column> {
-    let head = |i: usize, t: &TargetReport| match heads {
-        Heads::Names => clean(&t.name),
-        Heads::Numbers => (i + 1).to_string(),
-    };
-    fleet.iter().enumerate().map(|(i, t)| Column { head: head(i, t), members: vec![i] }).collect()
-}
-
-/// Joins equal columns under letters, and says which target stands where.
-fn joined(rows: &[Row<'_>], targets: usize) -> (Vec<Column>, Vec<String>) {
-    let words: Vec<Vec<Option<Verdict>>> = rows.iter().map(Row::words).collect();
-    let key = |target: usize| words.iter().map(|w| w[target]).collect::<Vec<_>>();
-    let mut groups: Vec<(Vec<Option<Verdict>>, Vec<usize>)> = Vec::new();
-    for target in 0..targets {
-        let k = key(target);
-        match groups.iter_mut().find(|(have, _)| *have == k) {
-            Some((_, members)) => members.push(target),
-            None => groups.push((k, vec![target])),
-        }
-    }
-    let mut legend = Vec::new();
-    let mut columns = Vec::new();
-    for (place, (_, members)) in groups.into_iter().enumerate() {
-        let numbers: Vec<usize> = members.iter().map(|m| m + 1).collect();
-        let head = letters(place);
-        legend.push(format!(
-            "{head} = {} {}",
-            if numbers.len() == 1 { "target" } else { "targets" },
-            ranges(&numbers)
-        ));
-        columns.push(Column { head, members });
-    }
-    (columns, legend)
-}
-
-/// A, B, … Z, AA, AB, …
-fn letters(mut place: usize) -> String {
-    let mut out = Vec::new();
-    loop {
-        out.push(char::from(b'A' + (place % 26) as u8));
-        if place < 26 {
-            break;
-        }
-        place = place / 26 - 1;
-    }
-    out.iter().rev().collect()
-}
-
-fn set_block(page: &mut Page<'_>, rows: &[Row<'_>], block: &[Column], name: usize, width: usize) {
-    let mut head = vec![cell(Ink::Plain, "", 2 + name)];
-    for column in block {
-        head.push(span(Ink::Plain, " ".repeat(GAP)));
-        head.push(cell(Ink::Dim, &column.head, columns(&column.head).max(width)));
-    }
-    page.line(&head);
-    for row in rows {
-        let mut spans = vec![span(Ink::Plain, "  "), label_cell(row, name)];
-        for column in block {
-            let word = column.members.first().and_then(|&m| row.cells[m]).map(|c| c.verdict);
-            spans.push(span(Ink::Plain, " ".repeat(GAP)));
-            let width = columns(&column.head).max(width);
-            spans.push(match word {
-                Some(verdict) => cell(verdict, verdict.word(), width),
-                None => cell(Ink::Dim, "-", width),
-            });
-        }
-        page.line(&spans);
-    }
-}
-
-fn label_cell(row: &Row<'_>, width: usize) -> Span {
-    let ink = match row.role {
-        Role::Core => Ink::Strong,
-        Role::Optional => Ink::Plain,
-        Role::Idle => Ink::Dim,
-    };
-    cell(ink, &cut(&row.label, width), width)
 }
 
 /// `-v`: why components got their words, but for what is simply well; `-vv`: all of them, file by file.
@@ -288,18 +130,4 @@ fn modules(counts: &ModuleCounts, after: bool) -> String {
     let total = count(usize::try_from(counts.total).unwrap_or(usize::MAX), "module", "modules");
     let text = format!("{total}: {}", parts.join(", "));
     if after { format!(" ({text})") } else { text }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::letters;
-
-    #[test]
-    fn columns_are_lettered_beyond_z() {
-        assert_eq!(letters(0), "A");
-        assert_eq!(letters(25), "Z");
-        assert_eq!(letters(26), "AA");
-        assert_eq!(letters(701), "ZZ");
-        assert_eq!(letters(702), "AAA");
-    }
 }

@@ -3,7 +3,7 @@
 use super::super::TargetReport;
 use super::super::paint::{Ink, Page, cell, span};
 use super::super::text::{clean, columns, count};
-use super::matrix::Heads;
+use super::grid::Heads;
 use crate::model::{Verdict, Virtualisation};
 
 /// What a verdict means, for a reader who sees the word for the first time.

@@ -150,7 +150,7 @@ impl Reading {
         read.elfs = notes.elfs;
         read.stored = size;
         read.unpacked = unpacked;
-        read.gaps.extend(notes.gaps);
+        read.gaps.extend(notes.into_gaps());
         if let Some(gap) = read.gaps.iter().find(|g| g.effect == GapEffect::Image) {
             let place = gap.path.as_ref().filter(|p| p.as_bytes() != filename.as_bytes());
             let place = place.map_or(String::new(), |p| format!("{p}: "));

@@ -42,6 +42,8 @@ pub fn program() -> Command {
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS"] {
         command.env_remove(name);
     }
+    // What one test reads must not be what another is told.
+    command.env("IMAGELINT_NO_CACHE", "1");
     command
 }
 

@@ -1,0 +1,132 @@
+//! Many images: one row each, targets across.
+
+use super::super::paint::{Ink, Page, span};
+use super::super::text::{bytes, clean, columns, count};
+use super::super::{Report, Role, Style};
+use super::grid::{self, Heads, Row};
+use crate::model::Verdict;
+
+/// What is told of one image among many.
+#[derive(Debug, Clone)]
+pub struct ImageRow {
+    reference: String,
+    /// By target; without targets, of the image.
+    verdicts: Vec<(String, Verdict)>,
+    /// Nothing could be said of it.
+    unread: bool,
+    errors: usize,
+    warnings: usize,
+}
+
+impl ImageRow {
+    /// `unread`: the image could not be looked at.
+    pub fn new(report: &Report, unread: bool) -> Self {
+        use crate::model::Severity;
+        let of = |severity| report.findings.iter().filter(|f| f.severity == severity).count();
+        let (errors, warnings) = (of(Severity::Error), of(Severity::Warning));
+        let image = report.image.as_ref();
+        let mut verdicts: Vec<(String, Verdict)> =
+            report.targets.iter().flatten().map(|t| (t.name.clone(), t.verdict)).collect();
+        if verdicts.is_empty() {
+            verdicts.extend(image.map(|i| ("verdict".to_owned(), i.verdict)));
+        }
+        let reference = image.map_or_else(String::new, |i| i.reference.clone());
+        Self { reference, verdicts, unread, errors, warnings }
+    }
+
+    fn worst(&self) -> Verdict {
+        self.verdicts.iter().map(|(_, v)| *v).min().unwrap_or(Verdict::Ok)
+    }
+}
+
+/// What reading all of the images took.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Work {
+    pub layers: usize,
+    pub cached: usize,
+    /// Stored bytes that were read.
+    pub read: u64,
+}
+
+/// The overview, ending in a line feed.
+pub fn render(images: &[ImageRow], work: Option<Work>, style: &Style) -> String {
+    let mut page = Page::new(style);
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in images.iter().flat_map(|i| &i.verdicts) {
+        let name = clean(name);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let mut order: Vec<&ImageRow> = images.iter().collect();
+    order.sort_by_key(|i| (!i.unread, i.worst()));
+    let room = style.width.saturating_sub(2) / 2;
+    let row = |image: &&ImageRow| {
+        let cells = names.iter().map(|name| {
+            let found = image.verdicts.iter().find(|(n, _)| clean(n) == *name);
+            found.map(|(_, verdict)| *verdict).filter(|_| !image.unread)
+        });
+        Row { label: end_of(&clean(&image.reference), room), role: Role::Optional, cells: cells.collect() }
+    };
+    let rows: Vec<Row> = order.iter().map(row).collect();
+    let cell = grid::cell_width(&rows);
+    page.heading("IMAGES", &count(images.len(), "image", "images"));
+    let heads = Heads::fit(&names, rows.iter().map(|r| r.label.as_str()), cell, style.width);
+    if heads == Heads::Numbers {
+        for (at, name) in names.iter().enumerate() {
+            page.flow(&[span(Ink::Plain, "  ")], 6, Ink::Dim, &format!("{} = {name}", at + 1));
+        }
+    }
+    grid::set(&mut page, &rows, &names, heads, cell);
+    summary(&mut page, images, work);
+    page.finish()
+}
+
+/// The end of a reference tells more than its beginning.
+fn end_of(text: &str, room: usize) -> String {
+    let mut from = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+    match from.find(|&at| columns(&text[at..]) + usize::from(at > 0) <= room) {
+        None | Some(0) => text.to_owned(),
+        Some(at) => format!("…{}", &text[at..]),
+    }
+}
+
+fn summary(page: &mut Page<'_>, images: &[ImageRow], work: Option<Work>) {
+    page.gap();
+    let unread = images.iter().filter(|i| i.unread).count();
+    let mut parts = Vec::new();
+    if unread > 0 {
+        parts.push(format!("{unread} could not be read"));
+    }
+    let words = [
+        Verdict::Fail,
+        Verdict::Unknown,
+        Verdict::Blocked,
+        Verdict::Cpu,
+        Verdict::Slow,
+        Verdict::Warn,
+        Verdict::Ok,
+    ];
+    for word in words {
+        let n = images.iter().filter(|i| !i.unread && i.worst() == word).count();
+        if n > 0 {
+            parts.push(format!("{n} {word}"));
+        }
+    }
+    let mut text = format!("{}: {}", count(images.len(), "image", "images"), parts.join(", "));
+    let sum = |of: fn(&ImageRow) -> usize| images.iter().map(of).sum::<usize>();
+    let (errors, warnings) = (sum(|i| i.errors), sum(|i| i.warnings));
+    text.push_str(&format!(" · {}, {}", count(errors, "error", "errors"), count(warnings, "warning", "warnings")));
+    if let Some(work) = work {
+        text.push_str(&format!(
+            " · {}, {} known; {} read",
+            count(work.layers, "layer", "layers"),
+            work.cached,
+            bytes(work.read)
+        ));
+    }
+    if let Some(status) = page.exit() {
+        text.push_str(&format!(" · exit {status}"));
+    }
+    page.flow(&[], 2, Ink::Plain, &text);
+}
