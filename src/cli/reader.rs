@@ -8,6 +8,7 @@ use super::args::ReadArgs;
 use super::error::CliError;
 use super::ordered::in_order;
 use super::output::Screen;
+use super::rebuild::Watch;
 use super::{cache, fleet, servers};
 use crate::config::Fleet;
 use crate::image::ImageError;
@@ -46,7 +47,14 @@ impl<'a> Reader<'a> {
             scan.max_layer_bytes = limit;
         }
         let (folder, cache) = match cache::open(&args.cache, screen) {
-            None if several => cache::temporary().unzip(),
+            None if several => {
+                let made = cache::temporary();
+                if let Some((folder, _)) = &made {
+                    // Where signals cannot be watched, an interrupt leaves a small folder of temporary files behind.
+                    let _ = Watch::start(folder.path());
+                }
+                made.unzip()
+            }
             cache => (None, cache),
         };
         let session = Session::new(scan, cache)?;

@@ -370,3 +370,40 @@ fn the_cache_is_looked_after() {
     assert!(cached(&dir.path().join("none"), &["cache", "size"]).out.contains("no cache yet"));
     cached(&cache, &["cache", "prune", "--unused-for", "soon"]).refused(&["30d"]);
 }
+
+/// The Job of the documentation, run as its pods would run it.
+#[test]
+fn the_job_of_the_documentation_scans_the_whole_list() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, list) = fleet_of_images(dir.path());
+    let (config, work) = (dir.path().join("config"), dir.path().join("work"));
+    fs::create_dir(&config).unwrap();
+    fs::create_dir(&work).unwrap();
+    fs::copy(&list, config.join("images.txt")).unwrap();
+    fs::copy(testdata().join("images/imagelint.toml"), config.join("imagelint.toml")).unwrap();
+    let text = fs::read_to_string(testdata().join("deploy/scan-job.yaml")).unwrap();
+    let (_, job) = text.split_once("\n---\n").unwrap();
+    let job: Value = serde_saphyr::from_str(job).unwrap();
+    let pods = job["spec"]["completions"].as_u64().unwrap();
+    let container = &job["spec"]["template"]["spec"]["containers"][0];
+    assert_eq!(container["command"], json!(["imagelint"]));
+    for pod in 0..pods {
+        let there = |arg: &Value| {
+            let arg = arg.as_str().unwrap().replace("$(JOB_COMPLETION_INDEX)", &pod.to_string());
+            let at = |arg: String, from: &str, to: &Path| arg.replace(from, to.to_str().unwrap());
+            at(at(arg, "/config", &config), "/work/", &work.join(""))
+        };
+        let args: Vec<String> = container["args"].as_array().unwrap().iter().map(there).collect();
+        let mut run = program();
+        run.env_remove("IMAGELINT_NO_CACHE").env("JOB_COMPLETION_INDEX", pod.to_string()).args(args);
+        let ran = finish(&mut run);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
+    }
+    let results = |pod| fs::read_to_string(work.join(format!("results-{pod}.jsonl"))).unwrap();
+    let references: BTreeSet<String> = (0..pods)
+        .flat_map(|pod| results(pod).lines().map(|l| serde_json::from_str::<Value>(l).unwrap()).collect::<Vec<_>>())
+        .map(|report| report["image"]["reference"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(references.len(), 20, "{references:?}");
+    assert_eq!(fs::read_dir(work.join("cache/layers")).unwrap().count(), 29);
+}

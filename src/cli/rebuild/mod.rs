@@ -15,7 +15,8 @@ use std::process::ExitStatus;
 use tempfile::TempDir;
 
 use self::builder::{Builder, Request};
-use self::child::{Ended, Watch, stream};
+pub use self::child::Watch;
+use self::child::{Ended, stream};
 use self::edits::Planned;
 use self::promise::Promise;
 use self::secrets::Secrets;

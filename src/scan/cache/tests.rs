@@ -259,3 +259,48 @@ fn a_use_is_noted() {
     assert!(whole(cache.find(&named(Some(b"blob"), 100), &ScanOptions::default())).is_some());
     assert!(fs::metadata(&path).unwrap().modified().unwrap() > past + NOTED_FOR);
 }
+
+/// Of a real image: whichever probes have changed, reading for these alone gives what reading for all gives.
+#[test]
+fn what_is_read_for_changed_probes_alone_is_what_is_read_for_all() {
+    use super::super::{Session, Silent};
+    use crate::image::sources::OpenOptions;
+    let folder = tempfile::tempdir().unwrap();
+    let image = format!("{}/testdata/builders/images/umoci.oci", env!("CARGO_MANIFEST_DIR"));
+    let scan = |cache: bool| {
+        let cache = cache.then(|| Cache::open(folder.path()).unwrap());
+        let session = Session::new(ScanOptions::default(), cache).unwrap();
+        let scanned = session.scan(&image, &OpenOptions::default(), &[], &Silent).unwrap();
+        let cached = scanned.runs.concat().iter().filter(|run| run.cached).count();
+        (scanned.evidence, cached, scanned.runs.concat().len())
+    };
+    let (want, ..) = scan(false);
+    let (first, cached, layers) = scan(true);
+    assert!(first == want && cached == 0 && layers > 1);
+    assert!(want[0].stats.elfs > 0 && !want[0].packages.is_empty());
+    let cache = Cache::open(folder.path()).unwrap();
+    let age = |parts: &[&str]| {
+        for entry in fs::read_dir(folder.path().join("layers")).unwrap() {
+            let path = entry.unwrap().path();
+            let mut value: serde_json::Value = sealed::read(&path, MAX_FACTS_FILE, MAX_FACTS).unwrap();
+            for part in parts {
+                value[part]["version"] = "older".into();
+                // What is of another version is not looked at, whatever it says.
+                let files = value[part]["files"].as_object_mut().unwrap();
+                files
+                    .values_mut()
+                    .filter(|v| *part != "device" && !v.is_null())
+                    .for_each(|v| *v = serde_json::Value::Null);
+            }
+            sealed::write(&path, &cache.temporary(), &value).unwrap();
+        }
+    };
+    for parts in [&["device"][..], &["inventory"], &["loading"], &["device", "loading"], &["inventory", "loading"]]
+    {
+        age(parts);
+        let (got, cached, _) = scan(true);
+        assert!(got == want && cached == 0, "{parts:?}");
+        let (got, cached, _) = scan(true);
+        assert!(got == want && cached == layers, "{parts:?}: kept anew");
+    }
+}
