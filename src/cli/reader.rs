@@ -27,7 +27,7 @@ impl<'a> Reader<'a> {
         if let Some(limit) = args.max_layer_size {
             scan.max_layer_bytes = limit;
         }
-        Ok(Self { open: servers::options(&args.servers)?, scan, screen })
+        Ok(Self { open: servers::options(&args.servers, screen)?, scan, screen })
     }
 
     /// How servers are spoken to.
