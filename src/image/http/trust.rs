@@ -182,7 +182,11 @@ fn client(path: &Path) -> Result<ClientCert, ImageError> {
     let der = PrivateKeyDer::from_pem_slice(&pem).map_err(|_| no_key())?;
     // The client takes for granted that they belong together.
     let ders = chain.iter().map(|c| CertificateDer::from(c.der().to_vec())).collect();
-    CertifiedKey::from_der(ders, der, &provider())
-        .map_err(|_| wrong(path, "a client's certificate that its .key does not belong to"))?;
+    CertifiedKey::from_der(ders, der, &provider()).map_err(|e| match e {
+        rustls::Error::InconsistentKeys(_) => {
+            wrong(path, "a client's certificate that its .key does not belong to")
+        }
+        e => wrong(path, format!("a client's certificate that cannot be used: {e}")),
+    })?;
     Ok(ClientCert::new_with_certs(&chain, key))
 }

@@ -98,8 +98,14 @@ impl Gate {
     }
 
     /// Words for a refusal: what is behind it, and what to try.
-    pub fn denied(&self, status: u16) -> (String, String) {
-        denied(&self.state(), &self.registry, status)
+    pub fn denied(&self, status: u16, wire: &Wire) -> (String, String) {
+        let mut state = self.state();
+        if state.looked.is_none() {
+            // Refused without having been asked. What cannot be read is no help here.
+            let looked = credentials::find(&self.registry, &self.repository, self.typed, wire.options());
+            state.looked = Some(looked.unwrap_or_default());
+        }
+        denied(&state, &self.registry, status)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -269,6 +275,10 @@ fn denied(state: &State, registry: &str, status: u16) -> (String, String) {
                 shown(host)
             ),
             format!("if it may have them, say --allow-auth-host {}", shown(host)),
+        ),
+        Told::Nothing if !from.is_empty() => (
+            format!("access denied (HTTP {status}), and nobody asked for the credentials of {from}"),
+            format!("is {registry} the right host? {MAYBE}"),
         ),
         Told::Nothing => (
             format!("access denied (HTTP {status}) without credentials"),

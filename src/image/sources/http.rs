@@ -82,7 +82,7 @@ impl Client {
 
     /// Words for an answer of 401 or 403.
     pub fn denied(&self, what: &str, status: u16) -> ImageError {
-        let (why, hint) = self.gate.denied(status);
+        let (why, hint) = self.gate.denied(status, &self.wire);
         self.error(format!("{what}: {why}"), hint)
     }
 

@@ -16,7 +16,7 @@ use super::manifest::{self, MAX_JSON, malformed, shown};
 use super::mirrors::{self, Route};
 use super::oci::{self, Root, Store};
 use super::reference::RegistryName;
-use super::{Handle, OpenOptions, credentials};
+use super::{Handle, OpenOptions, credentials, with_hint};
 use crate::model::Digest;
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
@@ -27,16 +27,23 @@ pub fn open(text: &str, options: &OpenOptions) -> Result<Handle, ImageError> {
     let name = RegistryName::parse(text)?;
     credentials::claim_login(&name.registry, options)?;
     let (routes, mut notices) = mirrors::routes(&name, options)?;
+    let mut tried: Vec<String> = Vec::new();
     let mut failed = None;
     for route in routes {
         let handle = match at(&route, &name, options, &mut notices) {
             Ok(handle) => handle,
             Err(e) if route.is_mirror => {
                 notices.push(format!("the mirror {} does not serve it: {e}", shown(&route.host)));
+                tried.push(shown(&route.host));
                 failed = Some(e);
                 continue;
             }
-            Err(e) => return Err(e),
+            Err(e) if tried.is_empty() => return Err(e),
+            Err(e) => {
+                let mirrors =
+                    format!("the mirrors that were asked first do not serve it either: {}", tried.join(", "));
+                return Err(with_hint(e, &mirrors));
+            }
         };
         if route.is_mirror || name.registry != route.registry {
             notices.push(format!("{} is read from {}", name.shown, route.shown()));
