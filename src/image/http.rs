@@ -133,8 +133,13 @@ impl Wire {
                         return Err(self.error(what, hint));
                     }
                     let asked = answer.header(header::RETRY_AFTER).and_then(|t| retry_after(t, SystemTime::now()));
+                    let pause = asked.unwrap_or_default().max(back_off(delay, tried));
+                    if let Some(trace) = &self.options().trace {
+                        let (status, seconds) = (answer.status, pause.as_secs_f32());
+                        trace.tell(&format!("{what}: HTTP {status}, tried again in {seconds:.1} s"));
+                    }
                     drop(answer);
-                    sleep(asked.unwrap_or_default().max(back_off(delay, tried)));
+                    sleep(pause);
                 }
                 Ok(answer) => return Ok(answer),
                 Err(Failure::Passing(_) | Failure::Garbled(_)) if tried < TRIES => sleep(back_off(delay, tried)),

@@ -170,7 +170,7 @@ fn the_matrix_of_real_registries() {
     refuses(&broken.scan(&image, &[]), &["ca.crt", "no certificate"]);
     refuses(&Home::new().scan(&image, &["--ca-file", "/nonexistent.pem"]), &["/nonexistent.pem"]);
 
-    behind_a_proxy(&by_tls, &file("ca.crt"), &same);
+    behind_a_proxy(&by_tls, &open, &file("ca.crt"), &same);
 
     let tls = format!(
         ", tls: {{certificate: {}, key: {}, clientcas: [{}]}}",
@@ -194,7 +194,7 @@ fn the_matrix_of_real_registries() {
 }
 
 /// Only the proxy knows where `registry.test` is.
-fn behind_a_proxy(registry: &Registry, ca: &str, same: &dyn Fn(Ran)) {
+fn behind_a_proxy(registry: &Registry, plain: &Registry, ca: &str, same: &dyn Fn(Ran)) {
     let (address, asked) = proxy("registry.test");
     let image = format!("registry.test:{}/a/b:1", registry.port());
     let run = |image: &str, vars: &[(&str, &str)]| {
@@ -215,7 +215,14 @@ fn behind_a_proxy(registry: &Registry, ca: &str, same: &dyn Fn(Ran)) {
     same(run(&format!("localhost:{}/a/b:1", registry.port()), &[("HTTPS_PROXY", &through)]));
     assert!(asked.lock().unwrap().is_empty(), "{asked:?}");
     refuses(&run("other.test/x:1", &[("HTTPS_PROXY", &through)]), &["other.test", "proxy refuses", "NO_PROXY"]);
+    // Away from this machine, what is insecure is asked by TLS first, and then without.
+    let host = format!("registry.test:{}", plain.port());
+    let image = format!("{host}/a/b:1");
+    refuses(&run(&image, &[("ALL_PROXY", &through)]), &["TLS", "--insecure-registry"]);
+    let home = Home::new();
+    same(finish(home.command(&image, &["--insecure-registry", &host]).env("ALL_PROXY", &through)));
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let image = format!("registry.test:{}/a/b:1", registry.port());
     let gone = format!("http://u:s3cret@{free}");
     refuses(&run(&image, &[("HTTPS_PROXY", &gone)]), &["proxy of HTTPS_PROXY", "connection refused"]);
 }

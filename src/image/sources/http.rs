@@ -106,7 +106,10 @@ impl Client {
         let scheme = self.scheme();
         match self.asked(ask, scheme) {
             Err(Failure::Garbled(e)) if scheme.may_change => self.with_other_scheme(ask, e),
-            Err(Failure::Refused(e)) if scheme.may_change && scheme.https => self.with_other_scheme(ask, e),
+            // What knows no TLS may just hang up.
+            Err(Failure::Refused(e) | Failure::Passing(e)) if scheme.may_change && scheme.https => {
+                self.with_other_scheme(ask, e)
+            }
             other => other,
         }
     }
