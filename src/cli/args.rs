@@ -66,7 +66,7 @@ pub struct Global {
     /// Nothing on standard error but errors: no progress, no notes
     #[arg(long, short, global = true, help_heading = "Display")]
     pub quiet: bool,
-    /// Say more: reasons and sources (-v), every file (-vv)
+    /// Say more: reasons and sources (-v), every file and every request to a registry (-vv)
     #[arg(long, short, global = true, action = ArgAction::Count, help_heading = "Display")]
     pub verbose: u8,
 }
@@ -132,6 +132,9 @@ Without --target, --fleet or an imagelint.toml the coverage is printed and nothi
 Examples:
   imagelint scan vllm/vllm-openai:latest --target h100@550 --target l4@535
   imagelint scan oci-archive:image.tar -o json=report.json
+  imagelint scan registry.example/team/app:1 --username ci --password-stdin <token.txt
+  imagelint scan registry.example/team/app:1 --authfile auth.json --ca-file company.pem
+  imagelint scan vllm/vllm-openai:latest --mirror mirror.example:5000/hub
   imagelint scan IMAGE --save-evidence scan.json
   imagelint scan --from-evidence scan.json --target b200@580
   imagelint scan IMAGE --baseline report.json        fails on what is new since that report

@@ -56,6 +56,8 @@ pub enum CliError {
     NoCache,
     #[error("--list {0}: names no image")]
     EmptyList(String),
+    #[error("--list - and --password-stdin both read standard input")]
+    TwiceStandardInput,
     #[error("--shard: {0}")]
     Shard(String),
     #[error("no targets: there is nothing to rebuild for")]
@@ -123,6 +125,7 @@ impl CliError {
             | Self::RuleOfImages(_)
             | Self::NotFound(_)
             | Self::EmptyList(_)
+            | Self::TwiceStandardInput
             | Self::TooLarge { .. }
             | Self::BuildFile { .. }
             | Self::Builder { .. }

@@ -13,9 +13,13 @@ const MOST_BYTES: u64 = 64 << 20;
 /// Set by Kubernetes in the pods of an Indexed Job.
 const INDEX: &str = "JOB_COMPLETION_INDEX";
 
-pub fn images(args: &ManyArgs, named: &[String]) -> Result<Vec<String>, CliError> {
+/// `stdin_is_read`: it holds a password.
+pub fn images(args: &ManyArgs, named: &[String], stdin_is_read: bool) -> Result<Vec<String>, CliError> {
     let mut images = named.to_vec();
     if let Some(list) = &args.list {
+        if stdin_is_read && list.as_os_str() == "-" {
+            return Err(CliError::TwiceStandardInput);
+        }
         let text = read(list)?;
         let before = images.len();
         images.extend(lines(&text).map(str::to_owned));
@@ -81,7 +85,7 @@ mod tests {
     fn shards_together_are_the_whole() {
         let named: Vec<String> = (0..20).map(|i| format!("i{i}")).collect();
         let part = |index, of| {
-            images(&ManyArgs { list: None, shard: Some(Shard { index: Some(index), of }) }, &named).unwrap()
+            images(&ManyArgs { list: None, shard: Some(Shard { index: Some(index), of }) }, &named, false).unwrap()
         };
         for of in [1, 3, 20, 21] {
             let mut all: Vec<String> = (0..of).flat_map(|i| part(i, of)).collect();
@@ -109,7 +113,7 @@ mod tests {
         let path = dir.path().join("list");
         std::fs::write(&path, "# none\n\n").unwrap();
         let args = ManyArgs { list: Some(path), shard: None };
-        assert!(images(&args, &[]).unwrap_err().to_string().contains("names no image"));
-        assert!(images(&ManyArgs { list: Some(dir.path().join("no")), shard: None }, &[]).is_err());
+        assert!(images(&args, &[], false).unwrap_err().to_string().contains("names no image"));
+        assert!(images(&ManyArgs { list: Some(dir.path().join("no")), shard: None }, &[], false).is_err());
     }
 }

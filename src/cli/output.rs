@@ -37,7 +37,8 @@ impl Screen {
             colour,
             width: global.width.map(usize::from).or_else(terminal).unwrap_or(WIDTH),
             verbose: global.verbose,
-            bars: (!global.quiet && io::stderr().is_terminal()).then(Bars::new),
+            // -vv tells of every request on standard error.
+            bars: (!global.quiet && global.verbose < 2 && io::stderr().is_terminal()).then(Bars::new),
         }
     }
 

@@ -58,7 +58,7 @@ impl<'a> Reader<'a> {
             cache => (None, cache),
         };
         let session = Session::new(scan, cache)?;
-        Ok(Self { open: servers::options(&args.servers)?, session, screen, _folder: folder })
+        Ok(Self { open: servers::options(&args.servers, screen)?, session, screen, _folder: folder })
     }
 
     /// How servers are spoken to.
@@ -93,7 +93,9 @@ impl<'a> Reader<'a> {
             bars.begin(images.len());
         }
         let scan = |image: &String| self.scan(image, platform, fleet);
-        let taken = in_order(images, self.session.jobs(), scan, |at, read| {
+        // The one login is for the first registry that is named: not for whichever comes first.
+        let threads = if self.open.login.is_some() { 1 } else { self.session.jobs() };
+        let taken = in_order(images, threads, scan, |at, read| {
             if at + 1 == images.len()
                 && let Some(bars) = bars
             {

@@ -136,7 +136,7 @@ pub fn judge_and_amend(
     let beside = args.dockerfile.as_ref().map(beside).transpose()?;
     let mut worst = 0;
     let loaded = args.from_evidence.as_deref().map(saved::load).transpose()?;
-    let images = many::images(&args.many, &args.images)?;
+    let images = many::images(&args.many, &args.images, args.read.servers.password_stdin)?;
     let several = images.len() > 1 || args.many.list.is_some() || loaded.as_ref().is_some_and(|l| l.len() > 1);
     let reader = Reader::new(&args.read, several, screen)?;
     let mut outputs = Outputs::new(&args.outputs, several);

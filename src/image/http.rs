@@ -1,26 +1,33 @@
 //! One request and what can become of it: redirects, retries, limits, and words for what goes wrong. Whom is asked,
 //! and for what, is its callers' matter: a registry, a package index.
 
-use std::io::{self, Read};
+mod address;
+mod agents;
+mod proxy;
+mod retry;
+mod trust;
+mod words;
+
+use std::io::Read;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::SystemTime;
 
 use ureq::http::{HeaderMap, Uri, header};
-use ureq::tls::{RootCerts, TlsConfig};
-use ureq::{Agent, BodyReader};
+use ureq::tls::RootCerts;
+use ureq::{BodyReader, RequestBuilder};
 
 use super::ImageError;
 use super::sources::OpenOptions;
-use super::sources::shown;
 
-/// How often a request is tried.
-pub const TRIES: u32 = 3;
+pub use self::address::{host_of, is_loopback, is_safe_step, origin, place_of, resolve};
+use self::agents::Agents;
+pub use self::agents::Pool;
+pub use self::retry::{Cuts, DELAY, TRIES, is_passing, is_silence};
+use self::retry::{back_off, retry_after};
+pub use self::trust::Roots;
 
 /// The most redirects followed.
 const MAX_REDIRECTS: usize = 5;
-
-/// The longest wait that a server may ask for.
-const MAX_RETRY_AFTER: u64 = 60;
 
 /// An answer, its body not read yet.
 pub struct Answer {
@@ -69,7 +76,7 @@ pub struct Get<'a> {
 
 /// Speaks to one host, and follows where that leads.
 pub struct Wire {
-    agent: Agent,
+    agents: Agents,
     host: String,
     hints: &'static Hints,
 }
@@ -80,31 +87,33 @@ pub struct Hints {
     pub refused: &'static str,
     /// Its certificate is not trusted.
     pub tls: &'static str,
+    /// Too many requests.
+    pub limited: &'static str,
+}
+
+/// Why there is no answer.
+pub enum Failure {
+    /// May go away.
+    Passing(ImageError),
+    /// The other side speaks no HTTP, or not here.
+    Garbled(ImageError),
+    /// Nothing listens there.
+    Refused(ImageError),
+    Final(ImageError),
 }
 
 impl Wire {
-    /// `host`: with its port, as errors name it; `roots`: the authorities to trust instead of the public ones.
+    /// `host`: with its port, as errors name it; `roots`: the authorities to trust instead of all others.
     pub fn new(host: &str, hints: &'static Hints, options: &OpenOptions, roots: Option<&RootCerts>) -> Self {
-        let mut config = Agent::config_builder()
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .timeout_resolve(Some(options.connect_timeout))
-            .timeout_connect(Some(options.connect_timeout))
-            .timeout_recv_response(Some(options.read_timeout))
-            .timeout_per_read(Some(options.read_timeout))
-            .user_agent(concat!("imagelint/", env!("CARGO_PKG_VERSION")));
-        if let Some(roots) = roots {
-            config = config.tls_config(TlsConfig::builder().root_certs(roots.clone()).build());
-        }
-        if is_loopback(host_of(host)) {
-            config = config.proxy(None);
-        }
-        Self { agent: config.build().new_agent(), host: host.to_owned(), hints }
+        Self { agents: Agents::new(options, roots), host: host.to_owned(), hints }
     }
 
     pub fn host(&self) -> &str {
         &self.host
+    }
+
+    pub fn options(&self) -> &OpenOptions {
+        self.agents.options()
     }
 
     pub fn error(&self, what: impl Into<String>, hint: impl Into<String>) -> ImageError {
@@ -113,22 +122,30 @@ impl Wire {
 
     /// Asks until there is an answer that is no passing failure.
     pub fn get(&self, what: &str, once: impl Fn() -> Result<Answer, Failure>) -> Result<Answer, ImageError> {
+        let delay = self.options().retry_delay;
         let mut tried = 1;
         loop {
             match once() {
                 Ok(answer) if is_passing(answer.status) => {
                     if tried == TRIES {
+                        let hint = if answer.status == 429 { self.hints.limited } else { "try again later" };
                         let what = format!("{what}: HTTP {} after {TRIES} tries", answer.status);
-                        return Err(self.error(what, "try again later"));
+                        return Err(self.error(what, hint));
                     }
-                    let asked = answer.header(header::RETRY_AFTER).and_then(|t| t.trim().parse::<u64>().ok());
-                    let asked = asked.map(|s| Duration::from_secs(s.min(MAX_RETRY_AFTER)));
+                    let asked = answer.header(header::RETRY_AFTER).and_then(|t| retry_after(t, SystemTime::now()));
+                    let pause = asked.unwrap_or_default().max(back_off(delay, tried));
+                    if let Some(trace) = &self.options().trace {
+                        let (status, seconds) = (answer.status, pause.as_secs_f32());
+                        trace.tell(&format!("{what}: HTTP {status}, tried again in {seconds:.1} s"));
+                    }
                     drop(answer);
-                    sleep(asked.unwrap_or_default().max(back_off(tried)));
+                    sleep(pause);
                 }
                 Ok(answer) => return Ok(answer),
-                Err(Failure::Passing(_) | Failure::Garbled(_)) if tried < TRIES => sleep(back_off(tried)),
-                Err(Failure::Passing(e) | Failure::Garbled(e) | Failure::Final(e)) => return Err(e),
+                Err(Failure::Passing(_) | Failure::Garbled(_)) if tried < TRIES => sleep(back_off(delay, tried)),
+                Err(Failure::Passing(e) | Failure::Garbled(e) | Failure::Refused(e) | Failure::Final(e)) => {
+                    return Err(e);
+                }
             }
             tried += 1;
         }
@@ -156,8 +173,10 @@ impl Wire {
                 Ok(n) if length.is_none_or(|l| l == n as u64) => {
                     return Ok(Document { status, at: answer.at, bytes, content_type });
                 }
-                _ if tried < TRIES => sleep(back_off(tried)),
-                Ok(_) => return Err(self.error(format!("{what}: broke off {TRIES} times"), "")),
+                // Silence costs its whole time-out: once is enough to see that it was no accident.
+                Err(e) if is_silence(&e) && tried > 1 => return Err(self.io_words(&e, what)),
+                _ if tried < TRIES => sleep(back_off(self.options().retry_delay, tried)),
+                Ok(_) => return Err(self.error(format!("{what}: broke off {TRIES} times"), "try again later")),
                 Err(e) => return Err(self.io_words(&e, what)),
             }
             tried += 1;
@@ -168,218 +187,71 @@ impl Wire {
     pub fn follow(&self, url: &Uri, ask: Get<'_>) -> Result<Answer, Failure> {
         let mut at = url.clone();
         for _ in 0..=MAX_REDIRECTS {
-            let mut request = self.agent.get(&at);
-            if let Some(accept) = ask.accept {
-                request = request.header(header::ACCEPT, accept);
+            let spoken = self.agents.of(&at).map_err(Failure::Final)?;
+            let mut request = spoken.agent.get(&at);
+            let authorization = ask.authorization.filter(|_| origin(&at) == origin(url));
+            for (name, value) in [
+                (header::ACCEPT, ask.accept),
+                (header::RANGE, ask.range),
+                (header::IF_RANGE, ask.if_range),
+                (header::AUTHORIZATION, authorization),
+            ] {
+                if let Some(value) = value {
+                    request = request.header(name, value);
+                }
             }
-            if let Some(range) = ask.range {
-                request = request.header(header::RANGE, range);
+            let answer = request.call().map_err(|e| self.failure(e, &at, spoken.via, ask.what));
+            let answer = self.told("GET", &at, answer)?;
+            if ![301, 302, 303, 307, 308].contains(&answer.status) {
+                return Ok(answer);
             }
-            if let Some(validator) = ask.if_range {
-                request = request.header(header::IF_RANGE, validator);
-            }
-            if let Some(authorization) = ask.authorization.filter(|_| origin(&at) == origin(url)) {
-                request = request.header(header::AUTHORIZATION, authorization);
-            }
-            let (parts, body) = request.call().map_err(|e| self.failure(e, &at, ask.what))?.into_parts();
-            let status = parts.status.as_u16();
-            if ![301, 302, 303, 307, 308].contains(&status) {
-                let body = body.into_with_config().limit(u64::MAX).reader();
-                return Ok(Answer { status, at, headers: parts.headers, body });
-            }
-            let location = parts.headers.get(header::LOCATION).and_then(|l| l.to_str().ok());
             let refused = |why: &str| Failure::Final(self.error(format!("{}: redirected {why}", ask.what), ""));
-            let next = location.and_then(|l| resolve(&at, l)).ok_or_else(|| refused("to no valid address"))?;
+            let next = answer.header(header::LOCATION).and_then(|l| resolve(&at, l));
+            let next = next.ok_or_else(|| refused("to no valid address"))?;
             is_safe_step(&at, &next).map_err(|why| refused(&why))?;
             at = next;
         }
-        Err(Failure::Final(self.error(format!("{}: more than {MAX_REDIRECTS} redirects", ask.what), "")))
+        let what = format!("{}: more than {MAX_REDIRECTS} redirects", ask.what);
+        Err(Failure::Final(self.error(what, "is there a login page or a misconfigured proxy in between?")))
     }
 
-    /// Words for a request that got no answer, and whether trying again may help.
-    fn failure(&self, e: ureq::Error, at: &Uri, what: &str) -> Failure {
-        let other = at.host().filter(|h| *h != host_of(&self.host));
-        let what = match other {
-            Some(host) => format!("{what} (from {})", shown(host)),
-            None => what.to_owned(),
-        };
-        let tell = |why: &str, hint: &str| self.error(format!("{what}: {why}"), hint);
-        match e {
-            ureq::Error::HostNotFound => {
-                Failure::Final(tell("no such host", "check the name, or the network's name server"))
+    /// One request with a form, whose answer is taken as it is: what is in the form goes nowhere else.
+    pub fn post(&self, url: &Uri, form: &str, what: &str) -> Result<Answer, Failure> {
+        let spoken = self.agents.of(url).map_err(Failure::Final)?;
+        let request: RequestBuilder<_> = spoken.agent.post(url);
+        let request = request.header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let answer = request.send(form.as_bytes()).map_err(|e| self.failure(e, url, spoken.via, what));
+        self.told("POST", url, answer)
+    }
+
+    /// Tells whoever wants to know what was asked and what came. Of a query nothing is told, nor of any header but
+    /// the length: there may be secrets in it.
+    fn told(
+        &self,
+        method: &str,
+        at: &Uri,
+        answer: Result<ureq::http::Response<ureq::Body>, Failure>,
+    ) -> Result<Answer, Failure> {
+        let trace = |end: &str| {
+            if let Some(trace) = &self.options().trace {
+                let (scheme, query) =
+                    (at.scheme_str().unwrap_or("?"), if at.query().is_some() { "?…" } else { "" });
+                trace.tell(&format!("{method} {scheme}://{}{}{query} {end}", place_of(at), at.path()));
             }
-            ureq::Error::Timeout(_) => Failure::Passing(tell("no answer in time", "")),
-            ureq::Error::Io(e) => match e.kind() {
-                io::ErrorKind::ConnectionRefused => Failure::Final(self.io_words(&e, &what)),
-                _ if e.to_string().contains("certificate") => Failure::Final(self.io_words(&e, &what)),
-                _ if is_lookup(&e) => {
-                    Failure::Final(tell("no such host", "check the name, or the network's name server"))
-                }
-                _ => Failure::Passing(self.io_words(&e, &what)),
-            },
-            ureq::Error::Rustls(e) => Failure::Final(tell(&format!("TLS: {e}"), self.hints.tls)),
-            ureq::Error::Tls(e) => Failure::Final(tell(&format!("TLS: {e}"), self.hints.tls)),
-            ureq::Error::Protocol(e) => Failure::Garbled(tell(&format!("no valid HTTP: {e}"), "")),
-            e => Failure::Final(tell(&e.to_string(), "")),
-        }
-    }
-
-    pub fn io_words(&self, e: &io::Error, what: &str) -> ImageError {
-        let (why, hint) = match e.kind() {
-            io::ErrorKind::ConnectionRefused => ("connection refused".to_owned(), self.hints.refused),
-            io::ErrorKind::ConnectionReset | io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe => {
-                ("the connection was cut".to_owned(), "")
-            }
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => ("no answer in time".to_owned(), ""),
-            _ if e.to_string().contains("certificate") => (format!("TLS: {e}"), self.hints.tls),
-            _ if e.to_string().starts_with("timeout") => ("no answer in time".to_owned(), ""),
-            _ => (e.to_string(), ""),
         };
-        self.error(format!("{what}: {why}"), hint)
-    }
-}
-
-/// Whether what `from` says may lead to `to`: not from TLS to none, and not from elsewhere to this machine.
-pub fn is_safe_step(from: &Uri, to: &Uri) -> Result<(), String> {
-    let host = to.host().unwrap_or_default();
-    if to.scheme_str() != Some("https") && from.scheme_str() == Some("https") {
-        return Err(format!("from https to plain HTTP ({})", shown(host)));
-    }
-    if is_loopback(host) && !from.host().is_some_and(is_loopback) {
-        return Err(format!("to this machine ({})", shown(host)));
-    }
-    Ok(())
-}
-
-/// Why there is no answer.
-pub enum Failure {
-    /// May go away.
-    Passing(ImageError),
-    /// The other side speaks no HTTP, or not here.
-    Garbled(ImageError),
-    Final(ImageError),
-}
-
-fn is_lookup(e: &io::Error) -> bool {
-    e.to_string().contains("lookup address")
-}
-
-pub fn is_passing(status: u16) -> bool {
-    matches!(status, 408 | 429 | 500 | 502 | 503 | 504)
-}
-
-fn back_off(tried: u32) -> Duration {
-    Duration::from_millis(250 << tried.min(5))
-}
-
-/// How often in a row a transfer may break off without [`PROGRESS`] bytes in between.
-const MAX_CUTS: u32 = 3;
-const PROGRESS: u64 = 1 << 20;
-
-/// The breaks of a transfer that is taken up again.
-pub struct Cuts {
-    count: u32,
-    /// Where the last was.
-    at: u64,
-}
-
-impl Cuts {
-    /// Of a transfer that starts at this byte.
-    pub fn from(at: u64) -> Self {
-        Self { count: 0, at }
-    }
-
-    /// Whether enough has come since the last break.
-    pub fn has_progress(&self, at: u64) -> bool {
-        at - self.at >= PROGRESS
-    }
-
-    /// An end at this byte that is no break.
-    pub fn pause(&mut self, at: u64) {
-        self.at = at;
-    }
-
-    /// A break at this byte: waits until it may be taken up again; the problem, where there were too many.
-    pub fn again(&mut self, at: u64, problem: ImageError) -> io::Result<()> {
-        if self.has_progress(at) {
-            self.count = 0;
+        let answer = answer.inspect_err(|_| trace("failed"))?;
+        let (parts, body) = answer.into_parts();
+        let body = body.into_with_config().limit(u64::MAX).reader();
+        let answer = Answer { status: parts.status.as_u16(), at: at.clone(), headers: parts.headers, body };
+        match answer.length() {
+            Some(length) => trace(&format!("{} {length} bytes", answer.status)),
+            None => trace(&answer.status.to_string()),
         }
-        self.at = at;
-        self.count += 1;
-        if self.count > MAX_CUTS {
-            return Err(io::Error::other(problem));
-        }
-        sleep(back_off(self.count));
-        Ok(())
+        Ok(answer)
     }
 }
 
 /// The type without its parameters.
 pub fn media_type(content_type: &str) -> String {
     content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase()
-}
-
-/// A host without its port.
-pub fn host_of(host: &str) -> &str {
-    match host.find(']') {
-        Some(end) => &host[..=end],
-        None => host.split(':').next().unwrap_or(host),
-    }
-}
-
-pub fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    bare == "localhost" || bare.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-}
-
-pub fn origin(url: &Uri) -> (Option<&str>, Option<&str>, Option<u16>) {
-    let default = if url.scheme_str() == Some("https") { 443 } else { 80 };
-    (url.scheme_str(), url.host(), url.port_u16().or(Some(default)))
-}
-
-/// Where a `Location` leads.
-pub fn resolve(base: &Uri, location: &str) -> Option<Uri> {
-    let location = location.split('#').next()?;
-    let (scheme, authority) = (base.scheme_str()?, base.authority()?);
-    let text = if location.starts_with("http://") || location.starts_with("https://") {
-        location.to_owned()
-    } else if location.starts_with("//") {
-        format!("{scheme}:{location}")
-    } else if location.starts_with('/') {
-        format!("{scheme}://{authority}{location}")
-    } else if location.is_empty() || location.contains("://") {
-        return None;
-    } else {
-        let folder = base.path().rsplit_once('/').map_or("", |(folder, _)| folder);
-        format!("{scheme}://{authority}{folder}/{location}")
-    };
-    text.parse::<Uri>().ok().filter(|u| u.host().is_some_and(|h| !h.is_empty()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn locations_are_resolved() {
-        let base: Uri = "http://127.0.0.1:5006/v2/x/blobs/y".parse().unwrap();
-        let to = |l: &str| resolve(&base, l).map(|u| u.to_string());
-        assert_eq!(to("/a?b=c").unwrap(), "http://127.0.0.1:5006/a?b=c");
-        assert_eq!(to("z").unwrap(), "http://127.0.0.1:5006/v2/x/blobs/z");
-        assert_eq!(to("//cdn.example/z").unwrap(), "http://cdn.example/z");
-        assert_eq!(to("https://cdn.example/z#f").unwrap(), "https://cdn.example/z");
-        assert_eq!(to("file:///etc/passwd"), None);
-        assert_eq!(to(""), None);
-    }
-
-    #[test]
-    fn loopback_is_told_by_address() {
-        for host in ["localhost", "127.0.0.1", "127.8.9.1", "::1", "[::1]"] {
-            assert!(is_loopback(host), "{host}");
-        }
-        for host in ["localhost.example", "10.0.0.1", "128.0.0.1", "[::2]", ""] {
-            assert!(!is_loopback(host), "{host}");
-        }
-        assert_eq!((host_of("[::1]:5000"), host_of("r.io:5000"), host_of("r.io")), ("[::1]", "r.io", "r.io"));
-    }
 }

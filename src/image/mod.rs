@@ -33,7 +33,9 @@ pub enum ImageError {
     /// The image names itself in a way that cannot be followed.
     #[error("{place}: {what}")]
     Malformed { place: String, what: String },
-    #[error("{place}: digest mismatch: expected {expected}, got {actual}")]
+    #[error(
+        "{place}: digest mismatch: expected {expected}, got {actual}; it was damaged on its way or where it is kept"
+    )]
     DigestMismatch { place: String, expected: Digest, actual: Digest },
     #[error("{place}: {what} is larger than the limit of {limit} bytes")]
     TooLarge { place: String, what: String, limit: u64 },

@@ -5,94 +5,11 @@
 
 mod common;
 
-use std::io::Write;
-use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::Once;
-use std::time::{Duration, Instant};
 
-use common::{evidence, run, testdata};
+use common::registry::{Registry, registry, skipped};
+use common::{evidence, run};
 use serde_json::Value;
-
-/// A registry, stopped when it is dropped.
-struct Registry {
-    address: String,
-    served: Option<(Child, tempfile::TempDir)>,
-}
-
-impl Drop for Registry {
-    fn drop(&mut self) {
-        if let Some((child, _)) = &mut self.served {
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-fn on_path(program: &str) -> bool {
-    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
-}
-
-/// Tells it once, past the harness, which keeps what passing tests print.
-fn skipped(why: &str) {
-    static TOLD: Once = Once::new();
-    TOLD.call_once(|| drop(writeln!(std::io::stderr(), "registry tests skipped: {why}")));
-}
-
-fn registry() -> Option<Registry> {
-    if !on_path("skopeo") {
-        skipped("no skopeo to push images with");
-        return None;
-    }
-    if let Ok(address) = std::env::var("IMAGELINT_TEST_REGISTRY") {
-        return Some(Registry { address, served: None });
-    }
-    if !on_path("docker-registry") {
-        skipped("no docker-registry, and IMAGELINT_TEST_REGISTRY names none");
-        return None;
-    }
-    let store = tempfile::tempdir().unwrap();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let address = format!("127.0.0.1:{port}");
-    let config = format!(
-        "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}}}\nhttp: {{addr: {address}}}\n",
-        store.path().join("images").display()
-    );
-    let file = store.path().join("config.yml");
-    std::fs::write(&file, config).unwrap();
-    let child = Command::new("docker-registry")
-        .arg("serve")
-        .arg(&file)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let registry = Registry { address, served: Some((child, store)) };
-    let start = Instant::now();
-    while TcpStream::connect(&registry.address).is_err() {
-        assert!(
-            start.elapsed() < Duration::from_secs(60),
-            "docker-registry does not answer on {}",
-            registry.address
-        );
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    Some(registry)
-}
-
-/// Pushes byte for byte: skopeo compresses plain layers anew, so those are left to the other tests.
-fn push(registry: &Registry, from: &str, name: &str) {
-    let output = Command::new("skopeo")
-        .args(["copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", from])
-        .arg(format!("docker://{}/{name}", registry.address))
-        .current_dir(testdata().join("builders/images"))
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{from}: {}", String::from_utf8_lossy(&output.stderr));
-}
 
 fn scan(image: &str) -> Value {
     let ran = run(&["scan", image, "--target", "a100@535", "--target", "Jetson Thor", "--format", "json"]);
@@ -114,7 +31,7 @@ fn images_pulled_from_a_registry_give_the_evidence_they_were_pushed_with() {
     ];
     let want = evidence(&scan("builders/images/umoci.oci"));
     for (from, name) in images {
-        push(&registry, from, name);
+        registry.push(from, name);
         let full = format!("{}/{name}", registry.address);
         let bare = scan(&full);
         assert!(evidence(&bare) == want, "{from} as {full}:\n{bare:#}");
@@ -152,15 +69,15 @@ fn what_is_not_there(registry: &Registry) {
 #[test]
 fn a_blob_that_was_changed_in_the_store_is_noticed() {
     let Some(registry) = registry() else { return };
-    let Some((_, store)) = &registry.served else {
+    let Some(store) = registry.store() else {
         skipped("the store of a registry that was not started here is not at hand");
         return;
     };
-    push(&registry, "oci:umoci.oci:latest", "test/hurt:1");
+    registry.push("oci:umoci.oci:latest", "test/hurt:1");
     let image = format!("{}/test/hurt:1", registry.address);
     let layers = scan(&image);
     let layer = layers["image"]["layers"][0]["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
-    let kept = store.path().join("images/docker/registry/v2/blobs/sha256");
+    let kept = store.join("docker/registry/v2/blobs/sha256");
     let blob = kept.join(&layer[..2]).join(layer).join("data");
     change(&blob, |bytes| bytes[100] ^= 1);
     let ran = run(&["scan", &image, "--target", "a100", "--format", "json"]);

@@ -37,6 +37,7 @@ const ACCEPT: &str =
 const HINTS: Hints = Hints {
     refused: "does a package index listen there?",
     tls: "public authorities are trusted, or those that PIP_CERT, pip.conf or SSL_CERT_FILE name",
+    limited: "try again later",
 };
 
 /// Which wheel is asked for, and for what.

@@ -1,21 +1,24 @@
-//! Requests to one registry: its scheme, its tokens.
+//! Requests to one registry: its scheme, and what it wants to see.
 
 use std::io::Read;
 use std::sync::{Mutex, PoisonError};
 
-use ureq::http::{Uri, header};
+use ureq::http::Uri;
 
 use super::super::ImageError;
-use super::super::http::{Answer, Failure, Get, Hints, Wire, host_of, is_loopback, is_passing};
+use super::super::http::{Answer, Failure, Get, Hints, Wire, host_of, is_loopback, origin};
 use super::OpenOptions;
-use super::auth::{self, Challenge};
+use super::auth::Challenge;
+use super::gate::Gate;
+use super::mirrors::Route;
 
-/// The largest token or error document.
-const MAX_TOKEN: u64 = 1 << 20;
+/// The largest error document that is looked into.
+const MAX_ERROR: u64 = 64 << 10;
 
 const HINTS: Hints = Hints {
     refused: "does a registry listen there?",
-    tls: "only certificates of public authorities are trusted so far",
+    tls: "--ca-file FILE or certs.d adds an authority, --insecure-registry HOST does without",
+    limited: "the registry limits requests: log in, which mostly allows more, or try again later",
 };
 
 /// What is asked for.
@@ -33,30 +36,40 @@ pub struct Ask<'a> {
 pub struct Client {
     wire: Wire,
     repository: String,
-    state: Mutex<State>,
+    scheme: Mutex<Scheme>,
+    gate: Gate,
 }
 
-#[derive(Clone)]
-struct State {
+#[derive(Clone, Copy)]
+struct Scheme {
     https: bool,
-    /// Whether the scheme is still a guess.
+    /// Whether it is still a guess.
     may_change: bool,
-    token: Option<String>,
 }
 
 impl Client {
-    pub fn new(host: &str, repository: &str, options: &OpenOptions) -> Self {
-        let name = host_of(host);
-        let plain = is_loopback(name) || options.insecure.iter().any(|h| h == host || h == name);
+    pub fn new(route: &Route, options: &OpenOptions) -> Self {
+        let mut options = options.clone();
+        if route.insecure {
+            options.insecure.push(route.host.clone());
+        }
+        // Where anything goes, TLS comes first, as others could listen in; on this machine it is the exception.
+        let near = is_loopback(host_of(&route.host));
+        let scheme = Scheme { https: !near, may_change: near || options.is_insecure(&route.host) };
         Self {
-            wire: Wire::new(host, &HINTS, options, None),
-            repository: repository.to_owned(),
-            state: Mutex::new(State { https: !plain, may_change: plain, token: None }),
+            gate: Gate::new(&route.registry, &route.repository, !route.is_mirror),
+            wire: Wire::new(&route.host, &HINTS, &options, None),
+            repository: route.repository.clone(),
+            scheme: Mutex::new(scheme),
         }
     }
 
     pub fn host(&self) -> &str {
         self.wire.host()
+    }
+
+    pub fn options(&self) -> &OpenOptions {
+        self.wire.options()
     }
 
     pub fn error(&self, what: impl Into<String>, hint: impl Into<String>) -> ImageError {
@@ -65,6 +78,17 @@ impl Client {
 
     pub fn io_words(&self, e: &std::io::Error, what: &str) -> ImageError {
         self.wire.io_words(e, what)
+    }
+
+    /// Words for an answer of 401 or 403.
+    pub fn denied(&self, what: &str, status: u16) -> ImageError {
+        let (why, hint) = self.gate.denied(status, &self.wire);
+        self.error(format!("{what}: {why}"), hint)
+    }
+
+    /// What is worth telling of how one came in.
+    pub fn notes(&self) -> Vec<String> {
+        self.gate.notes()
     }
 
     /// Asks until there is an answer that is no passing failure.
@@ -79,103 +103,76 @@ impl Client {
     }
 
     fn once(&self, ask: Ask<'_>) -> Result<Answer, Failure> {
-        let state = self.state();
-        let scheme = if state.https { "https" } else { "http" };
-        let url = format!("{scheme}://{}/v2/{}/{}", self.wire.host(), self.repository, ask.path);
-        let url: Uri = url.parse().map_err(|_| Failure::Final(self.error(ask.what, "its address is not valid")))?;
-        let answer = match self.follow(&url, ask, state.token.as_deref()) {
-            Err(Failure::Garbled(e)) if state.may_change => return self.with_https(ask, e),
-            other => other?,
-        };
-        if answer.status == 400 && state.may_change {
-            let mut text = Vec::new();
-            // An unreadable body does not say HTTPS either.
-            let _ = answer.body.take(MAX_TOKEN).read_to_end(&mut text);
-            let plain = self.error(format!("{}: HTTP 400", ask.what), "");
-            if text.windows(5).any(|w| w.eq_ignore_ascii_case(b"https")) {
-                return self.with_https(ask, plain);
-            }
-            return Err(Failure::Final(plain));
-        }
-        self.set(|s| s.may_change = false);
-        if answer.status != 401 {
-            return Ok(answer);
-        }
-        let challenge = answer
-            .headers
-            .get_all(header::WWW_AUTHENTICATE)
-            .iter()
-            .filter_map(|h| h.to_str().ok())
-            .find_map(Challenge::parse);
-        let Some(challenge) = challenge else { return Ok(answer) };
-        drop(answer);
-        let token = self.token(&challenge, &url, ask.what)?;
-        self.set(|s| s.token = Some(token.clone()));
-        self.follow(&url, ask, Some(&token))
-    }
-
-    /// Asks again with TLS, where plain HTTP may be spoken but is not understood. Without success nothing
-    /// changes, and the first failure counts unless TLS has a better one.
-    fn with_https(&self, ask: Ask<'_>, plain: ImageError) -> Result<Answer, Failure> {
-        let change = |https| {
-            self.set(|s| {
-                s.https = https;
-                s.may_change = !https;
-            })
-        };
-        change(true);
-        match self.once(ask) {
-            Err(Failure::Garbled(_)) => {
-                change(false);
-                Err(Failure::Passing(plain))
+        let scheme = self.scheme();
+        match self.asked(ask, scheme) {
+            Err(Failure::Garbled(e)) if scheme.may_change => self.with_other_scheme(ask, e),
+            // What knows no TLS may just hang up.
+            Err(Failure::Refused(e) | Failure::Passing(e)) if scheme.may_change && scheme.https => {
+                self.with_other_scheme(ask, e)
             }
             other => other,
         }
     }
 
-    fn token(&self, challenge: &Challenge, registry: &Uri, what: &str) -> Result<String, Failure> {
-        let failed = |why: String| {
-            let why = format!("{what}: the registry wants a token, but {why}");
-            Failure::Final(self.error(why, "credentials are not supported yet"))
-        };
-        let url = challenge.url(&self.repository, registry).map_err(failed)?;
-        let ask = Ask { path: "", accept: None, from: 0, what: "the token server" };
-        let answer = self.follow(&url, ask, None)?;
-        if is_passing(answer.status) {
-            let what = format!("{what}: the token server answers HTTP {}", answer.status);
-            return Err(Failure::Passing(self.error(what, "try again later")));
+    fn asked(&self, ask: Ask<'_>, Scheme { https, may_change }: Scheme) -> Result<Answer, Failure> {
+        let scheme = if https { "https" } else { "http" };
+        let url = format!("{scheme}://{}/v2/{}/{}", self.wire.host(), self.repository, ask.path);
+        let url: Uri = url.parse().map_err(|_| Failure::Final(self.error(ask.what, "its address is not valid")))?;
+        let pass = self.gate.pass(&self.wire, &url, ask.what)?;
+        let answer = self.follow(&url, ask, pass.header.as_deref())?;
+        if answer.status == 400 && may_change && !https {
+            let mut text = Vec::new();
+            // An unreadable body does not say HTTPS either.
+            let _ = answer.into_body().take(MAX_ERROR).read_to_end(&mut text);
+            let plain = self.error(format!("{}: HTTP 400", ask.what), "is it a registry?");
+            return Err(match text.windows(5).any(|w| w.eq_ignore_ascii_case(b"https")) {
+                true => Failure::Garbled(plain),
+                false => Failure::Final(plain),
+            });
         }
-        if answer.status != 200 {
-            return Err(failed(format!("its token server answers HTTP {}", answer.status)));
+        self.set(Scheme { https, may_change: false });
+        // Only the registry itself is asked who one is; elsewhere, its word does not count.
+        if answer.status != 401 || origin(&answer.at) != origin(&url) {
+            return Ok(answer);
         }
-        let mut bytes = Vec::new();
-        let read = answer.body.take(MAX_TOKEN + 1).read_to_end(&mut bytes);
-        match read {
-            Err(e) => Err(Failure::Passing(self.io_words(&e, "the token server"))),
-            Ok(n) if n as u64 > MAX_TOKEN => Err(failed("its token server's answer is over 1 MiB".to_owned())),
-            Ok(_) => auth::token(&bytes).ok_or_else(|| failed("its token server gives none".to_owned())),
+        let challenges = Challenge::all(&answer.headers);
+        match self.gate.renew(&pass, challenges, &self.wire, &url, ask.what)? {
+            Some(pass) => {
+                drop(answer);
+                self.follow(&url, ask, pass.header.as_deref())
+            }
+            None => Ok(answer),
         }
     }
 
-    /// One request and its redirects. The token stays with the origin it was made for.
-    fn follow(&self, url: &Uri, ask: Ask<'_>, token: Option<&str>) -> Result<Answer, Failure> {
+    /// Asks again with TLS, where plain HTTP may be spoken but is not understood, or the other way round. Without
+    /// success nothing changes, and the first failure counts unless the second is a better one.
+    fn with_other_scheme(&self, ask: Ask<'_>, first: ImageError) -> Result<Answer, Failure> {
+        let before = self.scheme();
+        let other = Scheme { https: !before.https, may_change: before.https };
+        self.set(other);
+        match self.asked(ask, other) {
+            Err(Failure::Garbled(_) | Failure::Refused(_)) => {
+                self.set(before);
+                Err(Failure::Passing(first))
+            }
+            answer => answer,
+        }
+    }
+
+    /// One request and its redirects.
+    fn follow(&self, url: &Uri, ask: Ask<'_>, authorization: Option<&str>) -> Result<Answer, Failure> {
         let range = (ask.from > 0).then(|| format!("bytes={}-", ask.from));
-        let token = token.map(|t| format!("Bearer {t}"));
-        let get = Get {
-            accept: ask.accept,
-            range: range.as_deref(),
-            authorization: token.as_deref(),
-            what: ask.what,
-            ..Get::default()
-        };
+        let get =
+            Get { accept: ask.accept, range: range.as_deref(), authorization, what: ask.what, ..Get::default() };
         self.wire.follow(url, get)
     }
 
-    fn state(&self) -> State {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn scheme(&self) -> Scheme {
+        *self.scheme.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn set(&self, change: impl FnOnce(&mut State)) {
-        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner));
+    fn set(&self, scheme: Scheme) {
+        *self.scheme.lock().unwrap_or_else(PoisonError::into_inner) = scheme;
     }
 }

@@ -3,13 +3,17 @@
 
 mod archive;
 mod auth;
+mod credentials;
 mod detect;
 mod docker;
 mod files;
+mod gate;
 mod headers;
+mod hosts;
 mod http;
 mod layout;
 mod manifest;
+mod mirrors;
 mod oci;
 mod options;
 mod reference;
@@ -22,11 +26,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use self::archive::TarIndex;
+pub use self::credentials::Login;
 use self::detect::{Found, detect};
 use self::files::{Files, Folder, io_error};
 use self::manifest::malformed;
 pub(super) use self::manifest::shown;
-pub use self::options::OpenOptions;
+pub use self::mirrors::Mirror;
+pub use self::options::{Machine, OpenOptions, Trace};
 use self::reference::{Selector, split_path};
 use super::{BlobSink, Image, ImageError, Opened};
 use crate::model::Platform;
@@ -375,8 +381,11 @@ fn single_file(rest: &str, _: &OpenOptions, _: &mut dyn BlobSink) -> Result<Hand
     }
 }
 
-fn standard_input(rest: &str, _: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
+fn standard_input(rest: &str, options: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
     let place = "standard input";
+    if options.stdin_is_read {
+        return Err(malformed(place, "--password-stdin has read it; use --authfile for the password"));
+    }
     let selector = Selector::parse(rest, place)?;
     stream::open(Box::new(io::stdin()), &selector, format!("-{}", shown(rest)), place, sink)
 }

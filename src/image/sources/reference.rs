@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use oci_spec::distribution::Reference;
 
 use super::super::ImageError;
+use super::hosts;
 use super::manifest::{malformed, shown};
 use crate::model::Digest;
 
@@ -78,8 +79,10 @@ pub fn same_image(name: &str, wanted: &str) -> bool {
 pub struct RegistryName {
     /// As it is shown, in full.
     pub shown: String,
-    /// Host and port, where requests go.
-    pub host: String,
+    /// Its registry, as it is named: host and port.
+    pub registry: String,
+    /// No registry was named.
+    pub is_short: bool,
     pub repository: String,
     pub tag: Option<String>,
     pub digest: Option<Digest>,
@@ -108,13 +111,14 @@ impl RegistryName {
             Some(host) => text.replacen("ipv6.invalid", host, 1),
             None => text,
         };
-        let host = match reference.registry() {
-            "docker.io" | "index.docker.io" => "registry-1.docker.io".to_owned(),
-            other => put(other.to_owned()),
-        };
+        let registry = hosts::canonical(&put(reference.registry().to_owned()));
+        // The grammar's own rule for what is a host.
+        let first = text.split('/').next().filter(|_| text.contains('/')).unwrap_or_default();
+        let is_short = !first.contains(['.', ':']) && first != "localhost";
         Ok(Self {
             shown: put(reference.whole()),
-            host,
+            registry,
+            is_short,
             repository: reference.repository().to_owned(),
             tag: reference.tag().map(str::to_owned),
             digest,
@@ -139,11 +143,13 @@ mod tests {
     fn registry_names_are_written_in_full() {
         let p = |t: &str| RegistryName::parse(t).unwrap();
         assert_eq!(p("ubuntu").shown, "docker.io/library/ubuntu:latest");
-        assert_eq!(p("ubuntu").host, "registry-1.docker.io");
+        assert_eq!(p("registry-1.docker.io/library/ubuntu").registry, "docker.io");
+        assert!(p("ubuntu").is_short && p("a/b:c").is_short);
+        assert!(!p("localhost/b").is_short && !p("r.io/b").is_short && !p("[::1]/x").is_short);
         assert_eq!(p("ubuntu").repository, "library/ubuntu");
-        assert_eq!(p("127.0.0.1:5001/x/y:z").host, "127.0.0.1:5001");
+        assert_eq!(p("127.0.0.1:5001/x/y:z").registry, "127.0.0.1:5001");
         let v6 = p("[::1]:5001/x:y");
-        assert_eq!((v6.host.as_str(), v6.shown.as_str()), ("[::1]:5001", "[::1]:5001/x:y"));
+        assert_eq!((v6.registry.as_str(), v6.shown.as_str()), ("[::1]:5001", "[::1]:5001/x:y"));
         let digest = format!("sha256:{}", "a".repeat(64));
         let both = p(&format!("r.io/x:tag@{digest}"));
         assert_eq!(both.tag.as_deref(), Some("tag"));

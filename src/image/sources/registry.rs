@@ -8,14 +8,15 @@ use serde::Deserialize;
 use ureq::BodyReader;
 use ureq::http::header;
 
-use super::super::http::Cuts;
+use super::super::http::{Cuts, is_silence};
 use super::super::{Content, ImageError};
 use super::files::{Stored, read_small, verify};
 use super::http::{Ask, Client};
 use super::manifest::{self, MAX_JSON, malformed, shown};
+use super::mirrors::{self, Route};
 use super::oci::{self, Root, Store};
 use super::reference::RegistryName;
-use super::{Handle, OpenOptions};
+use super::{Handle, OpenOptions, credentials, with_hint};
 use crate::model::Digest;
 
 const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, \
@@ -24,24 +25,58 @@ const ACCEPT: &str = "application/vnd.oci.image.index.v1+json, application/vnd.o
 
 pub fn open(text: &str, options: &OpenOptions) -> Result<Handle, ImageError> {
     let name = RegistryName::parse(text)?;
-    let client = Arc::new(Client::new(&name.host, &name.repository, options));
-    let store = Registry { client, place: name.shown.clone() };
-    let (bytes, content_type) = store.get_manifest(&name.wanted())?;
+    credentials::claim_login(&name.registry, options)?;
+    let (routes, mut notices) = mirrors::routes(&name, options)?;
+    let mut tried: Vec<String> = Vec::new();
+    let mut failed = None;
+    for route in routes {
+        let handle = match at(&route, &name, options, &mut notices) {
+            Ok(handle) => handle,
+            Err(e) if route.is_mirror => {
+                notices.push(format!("the mirror {} does not serve it: {e}", shown(&route.host)));
+                tried.push(shown(&route.host));
+                failed = Some(e);
+                continue;
+            }
+            Err(e) if tried.is_empty() => return Err(e),
+            Err(e) => {
+                let mirrors =
+                    format!("the mirrors that were asked first do not serve it either: {}", tried.join(", "));
+                return Err(with_hint(e, &mirrors));
+            }
+        };
+        if route.is_mirror || name.registry != route.registry {
+            notices.push(format!("{} is read from {}", name.shown, route.shown()));
+        }
+        if let (Some(tag), Some(_)) = (&name.tag, &name.digest) {
+            notices.push(format!("{}: the digest counts, the tag {tag} is not looked up", name.shown));
+        }
+        return Ok(notices.into_iter().fold(handle, Handle::told));
+    }
+    Err(failed.unwrap_or_else(|| malformed(&name.shown, "there is no place to look for it")))
+}
+
+/// Looks in one place.
+fn at(
+    route: &Route,
+    name: &RegistryName,
+    options: &OpenOptions,
+    notices: &mut Vec<String>,
+) -> Result<Handle, ImageError> {
+    let client = Arc::new(Client::new(route, options));
+    let store = Registry { client: client.clone(), place: name.shown.clone() };
+    let got = store.get_manifest(&name.wanted());
+    notices.extend(client.notes());
+    let (bytes, content_type) = got?;
     let digest = match &name.digest {
         Some(digest) => {
-            verify(&bytes, digest, None, &name.shown)?;
+            verify(&bytes, digest, None, &format!("{}: manifest", name.shown))?;
             *digest
         }
         None => Digest::of(&bytes),
     };
     let document = manifest::parse(&bytes, content_type.as_deref(), &name.shown)?;
-    let handle = oci::open(store, vec![Root::Read(digest, document)], name.shown.clone())?;
-    Ok(match (&name.tag, &name.digest) {
-        (Some(tag), Some(_)) => {
-            handle.told(format!("{}: the digest counts, the tag {tag} is not looked up", name.shown))
-        }
-        _ => handle,
-    })
+    oci::open(store, vec![Root::Read(digest, document)], name.shown.clone())
 }
 
 struct Registry {
@@ -123,7 +158,8 @@ struct Blob {
 impl Blob {
     fn new(client: Arc<Client>, kind: &str, place: &str, digest: Digest, size: u64) -> Self {
         let (path, what) = (format!("blobs/{digest}"), format!("{kind} {digest} of {place}"));
-        Self { client, place: place.to_owned(), path, what, size, at: 0, cuts: Cuts::from(0), body: None }
+        let cuts = Cuts::from(0).paced(client.options().retry_delay);
+        Self { client, place: place.to_owned(), path, what, size, at: 0, cuts, body: None }
     }
 
     fn connect(&self) -> Result<BodyReader<'static>, ImageError> {
@@ -179,26 +215,36 @@ impl Read for Blob {
         }
         let want = buf.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         loop {
+            let mut silent = false;
             let problem = match &mut self.body {
                 Some(body) => match body.read(&mut buf[..want]) {
-                    Ok(0) => self.client.error(format!("{}: broke off after {} bytes", self.what, self.at), ""),
+                    Ok(0) => self
+                        .client
+                        .error(format!("{}: broke off after {} bytes", self.what, self.at), "try again later"),
                     Ok(n) => {
                         self.at += n as u64;
                         return Ok(n);
                     }
                     Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                    Err(e) => self.client.io_words(&e, &self.what),
+                    Err(e) => {
+                        silent = is_silence(&e);
+                        self.client.io_words(&e, &format!("{} after {} bytes", self.what, self.at))
+                    }
                 },
                 None => match self.connect() {
                     Ok(body) => {
                         self.body = Some(body);
                         continue;
                     }
-                    Err(e) => e,
+                    // That was tried again already.
+                    Err(e) => return Err(io::Error::other(e)),
                 },
             };
             self.body = None;
-            self.cuts.again(self.at, problem)?;
+            match silent {
+                true => self.cuts.again_after_silence(self.at, problem)?,
+                false => self.cuts.again(self.at, problem)?,
+            }
         }
     }
 }
@@ -241,12 +287,8 @@ fn refused(client: &Client, place: &str, what: &str, status: u16, body: &[u8]) -
             not_found(what.to_owned(), format!("{} answers 404, is it a registry?", client.host()))
         }
         (404, _) => not_found(what.to_owned(), format!("{} says {}", client.host(), shown(&code))),
-        (401 | 403, _) => {
-            let hint = "credentials are not supported yet; skopeo copy docker://… oci:DIR and scan that. Some \
-                        registries also answer so when there is no such repository";
-            client.error(format!("{what}: access denied (HTTP {status})"), hint)
-        }
-        _ if code.is_empty() => client.error(format!("{what}: HTTP {status}"), ""),
-        _ => client.error(format!("{what}: HTTP {status} ({})", shown(&code)), ""),
+        (401 | 403, _) => client.denied(what, status),
+        _ if code.is_empty() => client.error(format!("{what}: HTTP {status}"), "is it a registry?"),
+        _ => client.error(format!("{what}: HTTP {status} ({})", shown(&code)), "is it a registry?"),
     }
 }

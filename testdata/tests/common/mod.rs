@@ -1,6 +1,8 @@
 //! Runs the built program and reads what it says.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod registry;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -35,11 +37,39 @@ impl Ran {
     }
 }
 
+/// What the caller's environment may say of terminals, servers and logins.
+const SETTINGS: [&str; 24] = [
+    "NO_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "FORCE_COLOR",
+    "COLUMNS",
+    "XDG_RUNTIME_DIR",
+    "XDG_CONFIG_HOME",
+    "DOCKER_CONFIG",
+    "DOCKER_AUTH_CONFIG",
+    "REGISTRY_AUTH_FILE",
+    "CONTAINERS_REGISTRIES_CONF",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    "HTTP_PROXY",
+    "http_proxy",
+    "HTTPS_PROXY",
+    "https_proxy",
+    "ALL_PROXY",
+    "all_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "REQUESTS_CA_BUNDLE",
+    "PIP_CERT",
+    "CURL_CA_BUNDLE",
+];
+
 /// The program, run in testdata with none of the caller's settings.
 pub fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_imagelint"));
     command.current_dir(testdata()).stdin(Stdio::null());
-    for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS"] {
+    for name in SETTINGS {
         command.env_remove(name);
     }
     // What one test reads must not be what another is told.

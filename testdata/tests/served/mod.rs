@@ -1,13 +1,20 @@
 //! A small HTTP server, and a writer of zip archives, for tests.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+pub mod layout;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 #[derive(Debug, Clone)]
 pub struct Request {
+    pub method: String,
     pub path: String,
+    /// Of a POST.
+    pub body: String,
     /// First and last byte.
     pub range: Option<(usize, usize)>,
     pub headers: Vec<(String, String)>,
@@ -26,11 +33,13 @@ pub struct Reply {
     pub body: Vec<u8>,
     /// The connection ends after so many bytes of the body.
     pub cut: Option<usize>,
+    /// Before the rest of the body, or before the end where it is cut.
+    pub pause: Duration,
 }
 
 impl Reply {
     pub fn status(status: u16) -> Self {
-        Self { status, headers: Vec::new(), body: Vec::new(), cut: None }
+        Self { status, headers: Vec::new(), body: Vec::new(), cut: None, pause: Duration::ZERO }
     }
 
     pub fn ok(body: Vec<u8>) -> Self {
@@ -39,6 +48,11 @@ impl Reply {
 
     pub fn page(content_type: &str, body: impl Into<String>) -> Self {
         Self::ok(body.into().into_bytes()).with("content-type", content_type)
+    }
+
+    /// Ends the connection after so many bytes of the body, and before anything is said where that is none.
+    pub fn cut(self, after: usize) -> Self {
+        Self { cut: Some(after), ..self }
     }
 
     /// With a header, in place of one of that name.
@@ -79,16 +93,23 @@ impl Server {
         let address = listener.local_addr().unwrap();
         let (log, ends) = (Log::default(), Arc::new(AtomicBool::new(false)));
         let (seen, end) = (log.clone(), ends.clone());
+        let answer = Arc::new(answer);
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 if end.load(Ordering::Relaxed) {
                     return;
                 }
+                let (answer, seen) = (answer.clone(), seen.clone());
                 // A client that has seen enough goes away.
-                let _ = stream.and_then(|s| talk(s, &answer, &seen));
+                std::thread::spawn(move || stream.and_then(|s| talk(s, &*answer, &seen)));
             }
         });
         Self { address, log, ends }
+    }
+
+    /// Host and port.
+    pub fn address(&self) -> String {
+        self.address.to_string()
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -112,7 +133,8 @@ fn talk(stream: TcpStream, answer: &dyn Fn(&Request) -> Reply, log: &Log) -> std
     let mut lines = BufReader::new(stream.try_clone()?);
     let mut line = String::new();
     lines.read_line(&mut line)?;
-    let path = line.split(' ').nth(1).unwrap_or_default().to_owned();
+    let mut words = line.split(' ').map(str::to_owned);
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let mut headers = Vec::new();
     loop {
         let mut line = String::new();
@@ -123,7 +145,9 @@ fn talk(stream: TcpStream, answer: &dyn Fn(&Request) -> Reply, log: &Log) -> std
             headers.push((name.trim().to_ascii_lowercase(), value.trim().to_owned()));
         }
     }
-    let mut request = Request { path, range: None, headers };
+    let mut request = Request { method, path, body: String::new(), range: None, headers };
+    let length = request.header("content-length").and_then(|l| l.parse().ok()).unwrap_or(0);
+    lines.take(length).read_to_string(&mut request.body)?;
     request.range = request.header("range").and_then(|r| {
         let (from, to) = r.strip_prefix("bytes=")?.split_once('-')?;
         Some((from.parse().ok()?, to.parse().unwrap_or(usize::MAX)))
@@ -131,14 +155,21 @@ fn talk(stream: TcpStream, answer: &dyn Fn(&Request) -> Reply, log: &Log) -> std
     log.lock().unwrap().push(request.clone());
     let reply = answer(&request);
     let mut out = stream;
+    if reply.cut == Some(0) {
+        return Ok(());
+    }
     let mut head =
         format!("HTTP/1.1 {} X\r\nconnection: close\r\ncontent-length: {}\r\n", reply.status, reply.body.len());
     for (name, value) in &reply.headers {
         head.push_str(&format!("{name}: {value}\r\n"));
     }
     out.write_all(format!("{head}\r\n").as_bytes())?;
-    out.write_all(&reply.body[..reply.cut.unwrap_or(usize::MAX).min(reply.body.len())])?;
-    out.flush()
+    let (now, later) = reply.body.split_at(reply.cut.unwrap_or(usize::MAX).min(reply.body.len()));
+    out.write_all(now)?;
+    out.flush()?;
+    std::thread::sleep(reply.pause);
+    // What was paused comes after all; what was cut does not.
+    if reply.pause > Duration::ZERO && reply.cut.is_none() { out.write_all(later) } else { Ok(()) }
 }
 
 /// Writes a zip archive.
