@@ -7,7 +7,7 @@ use super::progress::Bars;
 use super::{fleet, servers};
 use crate::config::Fleet;
 use crate::image::ImageError;
-use crate::image::sources::OpenOptions;
+use crate::image::sources::{self, OpenOptions};
 use crate::model::{Evidence, Platform};
 use crate::scan::{self, ScanOptions, Scanned, Silent};
 
@@ -41,7 +41,7 @@ impl<'a> Reader<'a> {
         options.platforms = match platform {
             Some(asked) => vec![asked.clone()],
             // A stream cannot be read a second time, should it not have what the targets would like.
-            None if image == "-" => Vec::new(),
+            None if sources::streams(image) => Vec::new(),
             None => fleet::platforms(fleet),
         };
         let mut result = self.observed(image, &options);

@@ -1,12 +1,14 @@
 //! Images: where they come from, how their layers are read and merged.
 
 pub mod blob;
+pub mod files;
 pub mod history;
 mod http;
 pub mod index;
 pub mod overlay;
 mod sha256;
 pub mod sources;
+pub mod squashfs;
 pub mod tar;
 pub mod zip;
 
@@ -57,6 +59,8 @@ pub enum Content {
     Blob(OpenBlob),
     /// A directory tree on disk, the root file system.
     Tree(PathBuf),
+    /// A tree of files that is read where it lies.
+    Files(Box<dyn files::FileTree>),
     /// One file on disk, and the name it goes by in the report.
     File(PathBuf),
     /// A zip archive on disk (a wheel), its members being the files of the root.

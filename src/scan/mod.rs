@@ -50,6 +50,16 @@ impl Default for ScanOptions {
     }
 }
 
+impl ScanOptions {
+    /// The platform, where one is wanted and no other.
+    fn only_platform(&self) -> Option<Platform> {
+        match self.platforms.as_slice() {
+            [only] => Some(only.clone()),
+            _ => None,
+        }
+    }
+}
+
 /// What scanning a reference gave.
 pub struct Scanned {
     /// One per platform that was asked for.
@@ -70,7 +80,8 @@ pub fn run(
         .build()
         .map_err(|e| ImageError::Io { place: "worker threads".to_owned(), source: std::io::Error::other(e) })?;
     let mut streamer = Streamer::new(options, observer);
-    let opened = sources::open(reference, open, &mut streamer)?;
+    let open = OpenOptions { platform: options.only_platform(), ..open.clone() };
+    let opened = sources::open(reference, &open, &mut streamer)?;
     let streamed: Vec<Mutex<Option<LayerRead>>> =
         streamer.into_layers().into_iter().map(|l| Mutex::new(Some(l))).collect();
     let mut evidence = Vec::new();
@@ -121,6 +132,7 @@ fn read_layers(
                 let read = match &layer.content {
                     Content::Blob(open) => layer::read_blob(index, layer, open, options, observer),
                     Content::Tree(root) => tree::read(index, root, observer),
+                    Content::Files(files) => tree::read_files(index, &**files, options, observer),
                     Content::File(path) => tree::read_file(path),
                     Content::Zip(path) => tree::read_zip(path),
                     Content::Streamed(number) => match streamed.get(*number) {

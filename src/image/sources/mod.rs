@@ -3,6 +3,8 @@
 
 mod archive;
 mod auth;
+mod containers;
+mod daemon;
 mod detect;
 mod docker;
 mod files;
@@ -15,6 +17,7 @@ mod options;
 mod reference;
 mod registry;
 mod rootfs;
+mod squashfs;
 mod stream;
 
 use std::fs::File;
@@ -55,31 +58,22 @@ pub static SOURCES: [Source; 14] = [
     source("tar:", "FILE", "a root file system in a tar", root_tar),
     source("file:", "FILE", "one ELF, cubin, fatbin, PTX, archive or wheel", single_file),
     source("-", "[:TAG]", "any of the archives, on standard input", standard_input),
-    source("docker:", "NAME", "not yet", |name, _, _| {
-        let hint = format!(
-            "use `docker save {0} | imagelint scan -`; an image of Docker Hub that is named docker is \
-             registry:docker:{0}",
-            shown(name)
-        );
-        Err(later("docker:", name, "the Docker daemon", hint))
-    }),
-    source("podman:", "NAME", "not yet", |name, _, _| {
-        let hint = format!("use `podman save {} | imagelint scan -`", shown(name));
-        Err(later("podman:", name, "podman's socket", hint))
-    }),
-    source("containers-storage:", "NAME", "not yet", |name, _, _| {
-        let hint = format!("use `podman save {} | imagelint scan -`", shown(name));
-        Err(later("containers-storage:", name, "containers-storage", hint))
-    }),
-    source("docker-daemon:", "NAME", "not yet", |name, _, _| {
-        let hint = format!("use `docker save {} | imagelint scan -`", shown(name));
-        Err(later("docker-daemon:", name, "the Docker daemon", hint))
-    }),
-    source("squashfs:", "FILE", "not yet", |name, _, _| Err(no_squashfs(name))),
+    source("docker:", "NAME", "an image of the Docker daemon", docker_daemon),
+    source("docker-daemon:", "NAME", "the same, as skopeo says it", docker_daemon),
+    source("podman:", "NAME", "an image of podman, by its socket or in its store", podman),
+    source("containers-storage:", "NAME", "an image in the store of podman and buildah", containers),
+    source("squashfs:", "FILE", "a root file system in squashfs, as enroot makes it", squashfs_file),
 ];
 
 const fn source(scheme: &'static str, takes: &'static str, about: &'static str, open: Opener) -> Source {
     Source { scheme, takes, about, open }
+}
+
+/// Whether a reference is of something that is read once, in passing, and dear to read again.
+pub fn streams(reference: &str) -> bool {
+    reference == "-"
+        || ["docker:", "docker-daemon:", "podman:"].iter().any(|s| reference.starts_with(s))
+            && !reference.starts_with("docker://")
 }
 
 /// Opens a reference. Layers of what cannot be read twice go to the sink in passing.
@@ -205,7 +199,8 @@ fn near_path(e: ImageError, word: &str) -> ImageError {
 
 /// Whether a word can only be meant as a path: then a typo is no reason to ask the network.
 fn looks_like_path(word: &str) -> bool {
-    let endings = [".tar", ".tgz", ".gz", ".zst", ".whl", ".so", ".cubin", ".fatbin", ".ptx", ".sqsh", ".zip"];
+    let endings =
+        [".tar", ".tgz", ".gz", ".zst", ".whl", ".so", ".cubin", ".fatbin", ".ptx", ".sqsh", ".squashfs", ".zip"];
     let end = word.rsplit('/').next().unwrap_or(word);
     let end = end.split(':').next().unwrap_or(end);
     if word.contains("://") {
@@ -268,8 +263,10 @@ impl<'a> Named<'a> {
 
 fn by_content(found: Found, named: &Named<'_>, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
     let (place, reference) = (named.place(), named.reference());
-    let takes_no_tag =
-        matches!(found, Found::SkopeoDir | Found::RootDir | Found::RootTar | Found::Zip | Found::Code);
+    let takes_no_tag = matches!(
+        found,
+        Found::SkopeoDir | Found::RootDir | Found::RootTar | Found::Zip | Found::Code | Found::Squashfs
+    );
     if takes_no_tag && !named.rest.is_empty() {
         let what = format!("{} holds no images to choose from by {}", found.text(), shown(named.rest));
         return Err(malformed(&place, what));
@@ -287,7 +284,7 @@ fn by_content(found: Found, named: &Named<'_>, sink: &mut dyn BlobSink) -> Resul
         Found::RootTar => rootfs::tar(&named.path, &place, reference),
         Found::Zip => Ok(rootfs::zip(named.path.clone(), reference)),
         Found::Code => Ok(rootfs::file(named.path.clone(), reference)),
-        Found::Squashfs => Err(no_squashfs(&place)),
+        Found::Squashfs => squashfs::open(&named.path, &place, reference),
         Found::Unknown => {
             Err(malformed(&place, "neither an image, an archive nor device code; file:PATH scans it all the same"))
         }
@@ -381,17 +378,24 @@ fn standard_input(rest: &str, _: &OpenOptions, sink: &mut dyn BlobSink) -> Resul
     stream::open(Box::new(io::stdin()), &selector, format!("-{}", shown(rest)), place, sink)
 }
 
-fn later(scheme: &str, name: &str, what: &str, hint: String) -> ImageError {
-    ImageError::Unsupported {
-        reference: format!("{scheme}{}", shown(name)),
-        what: format!("images from {what}"),
-        hint,
+fn squashfs_file(rest: &str, _: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
+    let named = Named::whole("squashfs:", rest)?;
+    match detect(&named.path, &named.place())? {
+        Found::Squashfs => by_content(Found::Squashfs, &named, sink),
+        found => Err(malformed(&named.place(), format!("{}, not squashfs", found.text()))),
     }
 }
 
-fn no_squashfs(name: &str) -> ImageError {
-    let hint = "unpack it with unsquashfs and scan the folder with dir:".to_owned();
-    later("squashfs:", name.strip_prefix("squashfs:").unwrap_or(name), "squashfs", hint)
+fn containers(rest: &str, _: &OpenOptions, _: &mut dyn BlobSink) -> Result<Handle, ImageError> {
+    containers::open(rest)
+}
+
+fn docker_daemon(rest: &str, options: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
+    daemon::docker(rest, options, sink)
+}
+
+fn podman(rest: &str, options: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
+    daemon::podman(rest, options, sink)
 }
 
 #[cfg(test)]
