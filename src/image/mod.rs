@@ -27,9 +27,6 @@ pub enum ImageError {
     /// Found, but not a container image (an artifact, a build cache, an attestation).
     #[error("{reference}: {what}, not a container image")]
     NotAnImage { reference: String, what: String },
-    /// A way to name images that this version does not know yet.
-    #[error("{reference}: {what} are not supported yet{}", hint_text(hint))]
-    Unsupported { reference: String, what: String, hint: String },
     #[error("{reference} has no image for {platform}; it has {available}")]
     NoSuchPlatform { reference: String, platform: Platform, available: String },
     /// The image names itself in a way that cannot be followed.

@@ -173,3 +173,6 @@ impl FileTree for Squashfs {
         true
     }
 }
+
+#[cfg(test)]
+mod tests;
