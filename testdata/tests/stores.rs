@@ -102,7 +102,7 @@ impl Lab {
     fn command(&self, tool: &str) -> Command {
         let mut command = Command::new(tool);
         command.env("CONTAINERS_STORAGE_CONF", self.at("storage.conf")).current_dir(self.dir.path());
-        command.env("BUILDAH_ISOLATION", "chroot").env("REGISTRY_AUTH_FILE", self.at("none.json"));
+        command.env("BUILDAH_ISOLATION", "chroot").env_remove("REGISTRY_AUTH_FILE");
         command
     }
 
@@ -229,13 +229,15 @@ fn changed(lab: &Lab, want: &Value) {
     }
     let ran = lab.scan("containers-storage:demo:1", &[]);
     assert!(ran.code == 2 && ran.out.contains("the store was changed"), "{ran:?}");
+    // Moved, not removed: other names are hard links to it.
     for file in &files {
-        std::fs::remove_file(file).unwrap();
+        std::fs::write(file, &before).unwrap();
+        std::fs::rename(file, format!("{file}.away")).unwrap();
     }
     let ran = lab.scan("containers-storage:demo:1", &[]);
     assert!(ran.code == 2 && ran.out.contains("is missing from the store"), "{ran:?}");
     for file in &files {
-        std::fs::write(file, &before).unwrap();
+        std::fs::rename(format!("{file}.away"), file).unwrap();
     }
     lab.same(want, "containers-storage:demo:1", &[], 2..=2);
     // Without what the tars were split into, folders are read as they lie: the same, but for the diff_ids.
@@ -259,8 +261,9 @@ fn daemons_are_asked_over_their_sockets() {
     let Some(lab) = Lab::new("vfs") else { return };
     let want = wanted();
     let service = Service::new(&lab);
-    let docker = [("DOCKER_HOST", service.socket.as_str())];
-    let podman = [("CONTAINER_HOST", service.socket.as_str())];
+    let socket = service.socket.clone();
+    let docker = [("DOCKER_HOST", socket.as_str())];
+    let podman = [("CONTAINER_HOST", socket.as_str())];
     for name in [NAME, "demo:1"] {
         lab.same(&want, &format!("docker:{name}"), &docker, 2..=2);
         lab.same(&want, &format!("docker-daemon:{name}"), &docker, 2..=2);
@@ -389,18 +392,22 @@ fn squashfs_gives_the_evidence_of_its_root_file_system() {
     assert!(ran.err.contains("the environment is taken from etc/environment"), "{ran:?}");
     assert!(ran.out.contains("cuda>=99.0"), "{ran:?}");
     // Cut and damaged files end in one line.
-    let whole = std::fs::read(dir.path().join("x.sqsh")).unwrap();
+    let mut make = Command::new("mksquashfs");
+    tool(make.arg(&tree).arg(dir.path().join("z.sqsh")).args(["-nopad", "-quiet", "-no-progress"]));
+    let whole = std::fs::read(dir.path().join("z.sqsh")).unwrap();
     let put = |bytes: &[u8]| std::fs::write(dir.path().join("y.sqsh"), bytes).unwrap();
-    for cut in [50, 96, 1000, whole.len() / 2] {
+    for cut in [50, 96, 1000, whole.len() / 2, whole.len() - 1] {
         put(&whole[..cut]);
         let ran = scan("y.sqsh");
         ran.refused(&["y.sqsh"]);
         assert_eq!(ran.err.lines().count(), 1, "{ran:?}");
     }
-    let mut hurt = whole.clone();
-    let middle = hurt.len() / 4;
-    hurt[middle..middle + 4000].fill(0x55);
-    put(&hurt);
-    let ran = scan("y.sqsh");
-    assert_eq!(ran.code, 2, "{ran:?}");
+    for at in [100, whole.len() - 300] {
+        let mut hurt = whole.clone();
+        hurt[at..at + 200].fill(0x55);
+        put(&hurt);
+        let ran = scan("y.sqsh");
+        assert_eq!(ran.code, 2, "{at}: {ran:?}");
+        assert!(ran.err.contains("error: "), "{at}: {ran:?}");
+    }
 }
