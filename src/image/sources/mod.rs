@@ -65,15 +65,25 @@ pub static SOURCES: [Source; 14] = [
     source("squashfs:", "FILE", "a root file system in squashfs, as enroot makes it", squashfs_file),
 ];
 
+/// Several images, of which one must be chosen.
+fn several(place: &str, names: &str) -> ImageError {
+    // A word that starts with a dash is taken for a flag unless it stands behind two.
+    let how = match place == stream::STANDARD_INPUT {
+        true => "write -- -:TAG",
+        false => "add :TAG",
+    };
+    malformed(place, format!("several images, {how} to choose one of {names}"))
+}
+
 const fn source(scheme: &'static str, takes: &'static str, about: &'static str, open: Opener) -> Source {
     Source { scheme, takes, about, open }
 }
 
 /// Whether a reference is of something that is read once, in passing, and dear to read again.
 pub fn streams(reference: &str) -> bool {
-    reference == "-"
-        || ["docker:", "docker-daemon:", "podman:"].iter().any(|s| reference.starts_with(s))
-            && !reference.starts_with("docker://")
+    let daemons = ["docker:", "docker-daemon:", "podman:"];
+    let of_daemon = daemons.iter().any(|s| reference.starts_with(s)) && !reference.starts_with("docker://");
+    of_daemon || reference == "-" || reference.starts_with("-:") || reference.starts_with("-@")
 }
 
 /// Opens a reference. Layers of what cannot be read twice go to the sink in passing.
@@ -373,7 +383,7 @@ fn single_file(rest: &str, _: &OpenOptions, _: &mut dyn BlobSink) -> Result<Hand
 }
 
 fn standard_input(rest: &str, _: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
-    let place = "standard input";
+    let place = stream::STANDARD_INPUT;
     let selector = Selector::parse(rest, place)?;
     stream::open(Box::new(io::stdin()), &selector, format!("-{}", shown(rest)), place, sink)
 }

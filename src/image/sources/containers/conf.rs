@@ -203,7 +203,7 @@ mod tests {
         let home = Home::new();
         assert_eq!(home.places(0, &[]).unwrap().stores, [PathBuf::from(ROOT_STORE)]);
         let own = home.at(".local/share/containers/storage");
-        assert_eq!(home.places(7, &[]).unwrap().stores, [own.clone()]);
+        assert_eq!(home.places(7, &[]).unwrap().stores, std::slice::from_ref(&own));
         home.write(
             "system.conf",
             "[storage]\ndriver='overlay2'\ngraphroot='/g'\n[storage.options]\nadditionalimagestores=['/more']\nsize=1",

@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn names_are_found_as_podman_finds_them() {
-        let images = vec![
+        let images = [
             image('a', &["localhost/demo:1", "quay.io/x/demo:2"], '1'),
             image('b', &["docker.io/library/demo:latest"], '2'),
             image('c', &["quay.io/team/tool:1", "r.io/x/demo:1"], '3'),

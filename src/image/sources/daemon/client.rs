@@ -27,6 +27,9 @@ const PREPARING: Duration = Duration::from_secs(30 * 60);
 /// The longest silence in the middle of an image.
 const SILENCE: Duration = Duration::from_secs(5 * 60);
 
+/// What to try where a certificate is not trusted.
+const TRUST: &str = "ca.pem in DOCKER_CERT_PATH says whom to trust";
+
 /// Words that differ between daemons.
 #[derive(Debug, Clone, Copy)]
 pub struct Words {
@@ -152,8 +155,12 @@ impl Client {
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
                     tell("the connection was cut", self.words.refused)
                 }
-                _ => tell(&e.to_string(), ""),
+                _ if e.to_string().contains("certificate") => {
+                    tell(&format!("TLS: {}", shown(&e.to_string())), TRUST)
+                }
+                _ => tell(&shown(&e.to_string()), ""),
             },
+            ureq::Error::Rustls(e) => tell(&format!("TLS: {}", shown(&e.to_string())), TRUST),
             ureq::Error::HostNotFound => tell("no such host", "check the name"),
             ureq::Error::Timeout(_) => tell("no answer in time", self.words.refused),
             ureq::Error::Protocol(e) => {

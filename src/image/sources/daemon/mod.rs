@@ -153,7 +153,7 @@ impl Versions {
 }
 
 fn versions(client: &Client) -> Result<Versions, ImageError> {
-    let answer = client.get("/_ping", "the first word")?;
+    let answer = client.get("/_ping", "asking for its version")?;
     let header = |name: &str| answer.headers.get(name).and_then(|v| v.to_str().ok()).map(str::to_owned);
     let (api, libpod) = (header("api-version"), header("libpod-api-version"));
     if answer.status != 200 {
