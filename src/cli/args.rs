@@ -121,8 +121,9 @@ pub enum Command {
 const SCAN_HELP: &str = "\
 IMAGE is a registry reference (registry/repo:tag, repo@sha256:…), a path, or one of
   registry:REF          oci:DIR[:TAG]         oci-archive:FILE     docker-archive:FILE
-  dir:ROOTFS            tar:ROOTFS.tar        file:FILE (ELF, fatbin, wheel)
-  -                     an archive on standard input
+  docker:NAME           podman:NAME           containers-storage:NAME (podman's and buildah's, in place)
+  dir:ROOTFS            tar:ROOTFS.tar        squashfs:FILE (enroot)   file:FILE (ELF, fatbin, wheel)
+  -                     an archive on standard input (docker save, ctr images export, kaniko --tar-path, …)
 A bare word is a path where that path exists, otherwise a registry reference.
 
 GPU is a product (a100, \"RTX 5090\"), an nvidia-smi name, a GPU Feature Discovery label, or an

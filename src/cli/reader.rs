@@ -12,7 +12,7 @@ use super::rebuild::Watch;
 use super::{cache, fleet, servers};
 use crate::config::Fleet;
 use crate::image::ImageError;
-use crate::image::sources::OpenOptions;
+use crate::image::sources::{self, OpenOptions};
 use crate::model::{Evidence, Platform};
 use crate::scan::{LayerRun, Observer, ScanOptions, Scanned, Session, Silent};
 
@@ -33,6 +33,8 @@ pub struct Read {
     /// Of each of the evidence, what reading its layers took.
     pub runs: Vec<Vec<LayerRun>>,
     pub seconds: f64,
+    /// What the image's name was taken for.
+    pub taken_for: Option<String>,
     pub notices: Vec<String>,
 }
 
@@ -74,14 +76,15 @@ impl<'a> Reader<'a> {
             bars.clear();
         }
         let read = read?;
-        self.tell(&read);
+        self.tell(&read, false);
         Ok(read)
     }
 
-    /// Scans images, several at once, and hands them over in their order.
+    /// Scans images, several at once, and hands them over in their order. `in_list`: nobody typed them one by one.
     pub fn read_all(
         &self,
         images: &[String],
+        in_list: bool,
         platform: Option<&Platform>,
         fleet: &Fleet,
         mut take: impl FnMut(&str, Result<Read, CliError>) -> Result<(), CliError>,
@@ -101,7 +104,7 @@ impl<'a> Reader<'a> {
             {
                 bars.clear();
             }
-            read.iter().for_each(|read| self.tell(read));
+            read.iter().for_each(|read| self.tell(read, in_list));
             self.done();
             let taken = take(&images[at], read);
             if let Some(bars) = bars {
@@ -115,8 +118,10 @@ impl<'a> Reader<'a> {
         taken
     }
 
-    fn tell(&self, read: &Read) {
-        read.notices.iter().for_each(|notice| self.screen.notice(notice));
+    fn tell(&self, read: &Read, in_list: bool) {
+        // Of a long list, how each name is read is no news.
+        let taken_for = read.taken_for.as_ref().filter(|_| !in_list || self.screen.verbose() > 0);
+        taken_for.into_iter().chain(&read.notices).for_each(|notice| self.screen.notice(notice));
     }
 
     /// What concerns no image.
@@ -131,7 +136,7 @@ impl<'a> Reader<'a> {
         let mut platforms = match platform {
             Some(asked) => vec![asked.clone()],
             // A stream cannot be read a second time, should it not have what the targets would like.
-            None if image == "-" => Vec::new(),
+            None if sources::streams(image) => Vec::new(),
             None => fleet::platforms(fleet),
         };
         let mut result = self.observed(image, &platforms);
@@ -140,8 +145,8 @@ impl<'a> Reader<'a> {
             platforms.clear();
             result = self.observed(image, &platforms);
         }
-        let Scanned { evidence, notices, runs } = result?;
-        Ok(Read { evidence, runs, seconds: started.elapsed().as_secs_f64(), notices })
+        let Scanned { evidence, taken_for, notices, runs } = result?;
+        Ok(Read { evidence, runs, seconds: started.elapsed().as_secs_f64(), taken_for, notices })
     }
 
     fn observed(&self, image: &str, platforms: &[Platform]) -> Result<Scanned, ImageError> {

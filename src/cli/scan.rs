@@ -185,7 +185,7 @@ pub fn judge_and_amend(
     for evidence in loaded.into_iter().flatten() {
         take("", Ok(Read { evidence, ..Read::default() }))?;
     }
-    reader.read_all(&images, args.platform.as_ref(), &fleet, take)?;
+    reader.read_all(&images, args.many.list.is_some(), args.platform.as_ref(), &fleet, take)?;
     if let Some(saved) = saved {
         saved.finish()?;
     }

@@ -1,12 +1,14 @@
 //! Images: where they come from, how their layers are read and merged.
 
 pub mod blob;
+pub mod files;
 pub mod history;
 mod http;
 pub mod index;
 pub mod overlay;
 mod sha256;
 pub mod sources;
+pub mod squashfs;
 pub mod tar;
 pub mod zip;
 
@@ -25,9 +27,6 @@ pub enum ImageError {
     /// Found, but not a container image (an artifact, a build cache, an attestation).
     #[error("{reference}: {what}, not a container image")]
     NotAnImage { reference: String, what: String },
-    /// A way to name images that this version does not know yet.
-    #[error("{reference}: {what} are not supported yet{}", hint_text(hint))]
-    Unsupported { reference: String, what: String, hint: String },
     #[error("{reference} has no image for {platform}; it has {available}")]
     NoSuchPlatform { reference: String, platform: Platform, available: String },
     /// The image names itself in a way that cannot be followed.
@@ -59,6 +58,8 @@ pub enum Content {
     Blob(OpenBlob),
     /// A directory tree on disk, the root file system.
     Tree(PathBuf),
+    /// A tree of files that is read where it lies.
+    Files(Box<dyn files::FileTree>),
     /// One file on disk, and the name it goes by in the report.
     File(PathBuf),
     /// A zip archive on disk (a wheel), its members being the files of the root.
@@ -94,7 +95,10 @@ pub trait Opened: Send + Sync {
     /// The reference as the report names it: no absolute host path.
     fn reference(&self) -> &str;
 
-    /// What was chosen for a bare word, and other things worth one line on standard error.
+    /// What the reference was taken for, where it could have meant something else.
+    fn taken_for(&self) -> Option<&str>;
+
+    /// What is worth one line on standard error.
     fn notices(&self) -> &[String];
 
     /// Platforms to choose from; empty where there is no choice.

@@ -92,7 +92,11 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
     for (file, owner) in files.iter_mut().zip(&inventory.owner) {
         file.component = *owner;
     }
-    let is_tree = matches!(image.layers.first().map(|l| &l.content), Some(Content::Tree(_)));
+    let is_tree = match image.layers.first().map(|l| &l.content) {
+        Some(Content::Tree(_)) => true,
+        Some(Content::Files(files)) => files.is_root(),
+        _ => false,
+    };
     if is_tree && stats.elfs == 0 {
         let why = "holds no program and no library: not a root file system (or an empty one)";
         gaps.push(Gap::image(why));

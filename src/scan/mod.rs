@@ -49,10 +49,13 @@ impl Default for ScanOptions {
 }
 
 /// What scanning a reference gave.
+#[derive(Default)]
 pub struct Scanned {
     /// One per platform that was asked for.
     pub evidence: Vec<Evidence>,
-    /// What was chosen for a bare word, and the like.
+    /// What the word was taken for, where it could have meant something else.
+    pub taken_for: Option<String>,
+    /// What is worth one line on standard error.
     pub notices: Vec<String>,
     /// Of each of the evidence, what reading its layers took this time.
     pub runs: Vec<Vec<LayerRun>>,

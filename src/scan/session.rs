@@ -65,17 +65,23 @@ impl Session {
         observer: &dyn Observer,
     ) -> Result<Scanned, ImageError> {
         let mut streamer = Streamer::new(&self.options, observer);
-        let opened = sources::open(reference, open, &mut streamer)?;
+        // One platform that is wanted may be asked for; of several, the first that is there will do.
+        let only = if let [only] = platforms { Some(only.clone()) } else { None };
+        let open = OpenOptions { platform: only, ..open.clone() };
+        let opened = sources::open(reference, &open, &mut streamer)?;
         let streamed: Vec<Mutex<Option<LayerRead>>> =
             streamer.into_layers().into_iter().map(|l| Mutex::new(Some(l))).collect();
-        let mut scanned = Scanned { evidence: Vec::new(), notices: Vec::new(), runs: Vec::new() };
+        let mut scanned = Scanned {
+            taken_for: opened.taken_for().map(str::to_owned),
+            notices: opened.notices().to_vec(),
+            ..Scanned::default()
+        };
         for platform in wanted(&*opened, platforms) {
             let image = opened.image(platform.as_ref())?;
             let layers = self.read_layers(&image, observer, &streamed);
             scanned.runs.push(layers.iter().map(LayerRead::run).collect());
             scanned.evidence.push(assemble::evidence(opened.reference(), image, layers));
         }
-        scanned.notices = opened.notices().to_vec();
         Ok(scanned)
     }
 
@@ -152,6 +158,7 @@ impl Session {
                 layer::read_blob(index, layer, open, &self.options, self.cache.as_ref(), observer)
             }
             Content::Tree(root) => on_disk(&|| tree::read(index, root, observer)),
+            Content::Files(files) => on_disk(&|| tree::read_files(index, &**files, &self.options, observer)),
             Content::File(path) => on_disk(&|| tree::read_file(path)),
             Content::Zip(path) => on_disk(&|| tree::read_zip(path)),
             Content::Streamed(number) => match streamed.get(*number) {

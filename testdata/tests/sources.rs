@@ -144,10 +144,55 @@ fn no_image_is_forgotten() {
     assert_eq!(there, named.chain([WHEEL.to_owned()]).collect());
 }
 
+/// `ctr images export -` writes a layout with both manifests and names of its own.
+#[test]
+fn what_containerd_exports_is_read_from_a_pipe() {
+    let from = images().join("skopeo-gzip.oci");
+    let read = |name: &str| std::fs::read(from.join(name)).unwrap();
+    let mut index: Value = serde_json::from_slice(&read("index.json")).unwrap();
+    let digest = index["manifests"][0]["digest"].as_str().unwrap().replace(':', "/");
+    index["manifests"][0]["annotations"] = serde_json::json!({
+        "io.containerd.image.name": "docker.io/library/demo:1", "org.opencontainers.image.ref.name": "1",
+    });
+    let manifest: Value = serde_json::from_slice(&read(&format!("blobs/{digest}"))).unwrap();
+    let blob = |d: &Value| format!("blobs/{}", d["digest"].as_str().unwrap().replace(':', "/"));
+    let layers: Vec<String> = manifest["layers"].as_array().unwrap().iter().map(blob).collect();
+    let config = blob(&manifest["config"]);
+    let docker = serde_json::json!([{
+        "Config": config, "RepoTags": ["docker.io/library/demo:1"], "Layers": layers,
+    }]);
+    let mut files =
+        vec![(config.clone(), read(&config)), (format!("blobs/{digest}"), read(&format!("blobs/{digest}")))];
+    files.extend(layers.iter().map(|l| (l.clone(), read(l))));
+    files.push(("index.json".to_owned(), index.to_string().into_bytes()));
+    files.push(("manifest.json".to_owned(), docker.to_string().into_bytes()));
+    files.push(("oci-layout".to_owned(), read("oci-layout")));
+    let mut out = tar::Builder::new(Vec::new());
+    for (name, data) in &files {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(data.len() as u64);
+        header.set_mode(0o444);
+        out.append_data(&mut header, name, &data[..]).unwrap();
+    }
+    let archive = out.into_inner().unwrap();
+    let want = evidence(&scan("skopeo-gzip.oci"));
+    for name in ["-", "-:demo:1", "-:docker.io/library/demo:1", "-:1"] {
+        let mut args = vec!["scan", "--format", "json"];
+        args.extend(TARGETS);
+        args.extend(["--", name]);
+        let ran = run_with_input(&args, &archive);
+        assert_eq!(ran.code, 1, "{name}: {ran:?}");
+        assert!(evidence(&ran.json()) == want, "{name}");
+    }
+    run_with_input(&["scan", "--", "-:demo:2"], &archive).refused(&["demo:2", "docker.io/library/demo:1"]);
+}
+
 #[test]
 fn the_image_of_several_must_be_chosen() {
     let archive = "builders/images/podman-two-images.tar";
     run(&["scan", archive]).refused(&["localhost/demo:one", "localhost/demo:docker", ":TAG"]);
+    let bytes = std::fs::read(testdata().join(archive)).unwrap();
+    run_with_input(&["scan", "-"], &bytes).refused(&["localhost/demo:one", "write -- -:TAG"]);
     run(&["scan", &format!("{archive}:nosuch")]).refused(&["nosuch", "localhost/demo:one"]);
     let one = run(&["scan", &format!("docker-archive:{archive}:localhost/demo:one"), "--format", "json"]);
     assert_eq!(one.json()["image"]["layers"].as_array().map(Vec::len), Some(1));

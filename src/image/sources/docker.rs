@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use super::super::{Image, ImageError};
-use super::Handle;
 use super::files::{Files, verify};
 use super::manifest::{self, Config, malformed, shown};
 use super::oci::assemble;
 use super::reference::{Selector, same_image};
+use super::{Handle, several};
 use crate::model::Digest;
 
 /// The most images of one archive, and layers of one image.
@@ -90,7 +90,7 @@ fn select(images: Vec<Saved>, selector: &Selector, place: &str) -> Result<Saved,
             hint: format!("it has {}", listing()),
         }),
         [first, rest @ ..] if rest.iter().all(|s| s.config == first.config) => Ok((*first).clone()),
-        _ => Err(malformed(place, format!("several images, add :TAG to choose one of {}", listing()))),
+        _ => Err(several(place, &listing())),
     }
 }
 

@@ -3,11 +3,11 @@
 use serde::Deserialize;
 
 use super::super::ImageError;
-use super::Handle;
 use super::files::{Files, Stored, verify};
-use super::manifest::{self, Descriptor, malformed, shown};
+use super::manifest::{self, Descriptor, shown};
 use super::oci::{self, Root, Store};
 use super::reference::{Selector, same_image};
+use super::{Handle, several};
 use crate::model::Digest;
 
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
@@ -173,7 +173,7 @@ fn select(all: Vec<Descriptor>, selector: &Selector, place: &str) -> Result<Vec<
     let one_name = chosen.iter().all(|d| names(d).next() == first.as_deref());
     let one_image = chosen.iter().all(|d| d.digest == chosen[0].digest);
     if !one_name && !one_image {
-        return Err(malformed(place, format!("several images, add :TAG to choose one of {}", listing(&chosen))));
+        return Err(several(place, &listing(&chosen)));
     }
     if one_image {
         chosen.truncate(1);

@@ -3,7 +3,9 @@
 
 mod archive;
 mod auth;
+mod containers;
 mod credentials;
+mod daemon;
 mod detect;
 mod docker;
 mod files;
@@ -19,6 +21,7 @@ mod options;
 mod reference;
 mod registry;
 mod rootfs;
+mod squashfs;
 mod stream;
 
 use std::fs::File;
@@ -61,31 +64,32 @@ pub static SOURCES: [Source; 14] = [
     source("tar:", "FILE", "a root file system in a tar", root_tar),
     source("file:", "FILE", "one ELF, cubin, fatbin, PTX, archive or wheel", single_file),
     source("-", "[:TAG]", "any of the archives, on standard input", standard_input),
-    source("docker:", "NAME", "not yet", |name, _, _| {
-        let hint = format!(
-            "use `docker save {0} | imagelint scan -`; an image of Docker Hub that is named docker is \
-             registry:docker:{0}",
-            shown(name)
-        );
-        Err(later("docker:", name, "the Docker daemon", hint))
-    }),
-    source("podman:", "NAME", "not yet", |name, _, _| {
-        let hint = format!("use `podman save {} | imagelint scan -`", shown(name));
-        Err(later("podman:", name, "podman's socket", hint))
-    }),
-    source("containers-storage:", "NAME", "not yet", |name, _, _| {
-        let hint = format!("use `podman save {} | imagelint scan -`", shown(name));
-        Err(later("containers-storage:", name, "containers-storage", hint))
-    }),
-    source("docker-daemon:", "NAME", "not yet", |name, _, _| {
-        let hint = format!("use `docker save {} | imagelint scan -`", shown(name));
-        Err(later("docker-daemon:", name, "the Docker daemon", hint))
-    }),
-    source("squashfs:", "FILE", "not yet", |name, _, _| Err(no_squashfs(name))),
+    source("docker:", "NAME", "an image of the Docker daemon", docker_daemon),
+    source("docker-daemon:", "NAME", "the same, as skopeo says it", docker_daemon),
+    source("podman:", "NAME", "an image of podman, by its socket or in its store", podman),
+    source("containers-storage:", "NAME", "an image in the store of podman and buildah", containers),
+    source("squashfs:", "FILE", "a root file system in squashfs, as enroot makes it", squashfs_file),
 ];
+
+/// Several images, of which one must be chosen.
+fn several(place: &str, names: &str) -> ImageError {
+    // A word that starts with a dash is taken for a flag unless it stands behind two.
+    let how = match place == stream::STANDARD_INPUT {
+        true => "write -- -:TAG",
+        false => "add :TAG",
+    };
+    malformed(place, format!("several images, {how} to choose one of {names}"))
+}
 
 const fn source(scheme: &'static str, takes: &'static str, about: &'static str, open: Opener) -> Source {
     Source { scheme, takes, about, open }
+}
+
+/// Whether a reference is of something that is read once, in passing, and dear to read again.
+pub fn streams(reference: &str) -> bool {
+    let daemons = ["docker:", "docker-daemon:", "podman:"];
+    let of_daemon = daemons.iter().any(|s| reference.starts_with(s)) && !reference.starts_with("docker://");
+    of_daemon || reference == "-" || reference.starts_with("-:") || reference.starts_with("-@")
 }
 
 /// Opens a reference. Layers of what cannot be read twice go to the sink in passing.
@@ -111,6 +115,7 @@ type ReadImage = dyn Fn(Option<&Platform>) -> Result<Image, ImageError> + Send +
 /// An opened reference, whatever its source.
 struct Handle {
     reference: String,
+    taken_for: Option<String>,
     notices: Vec<String>,
     platforms: Vec<Platform>,
     image: Box<ReadImage>,
@@ -122,7 +127,12 @@ impl Handle {
         platforms: Vec<Platform>,
         image: impl Fn(Option<&Platform>) -> Result<Image, ImageError> + Send + Sync + 'static,
     ) -> Self {
-        Self { reference, notices: Vec::new(), platforms, image: Box::new(image) }
+        Self { reference, taken_for: None, notices: Vec::new(), platforms, image: Box::new(image) }
+    }
+
+    fn taken_for(mut self, what: String) -> Self {
+        self.taken_for = Some(what);
+        self
     }
 
     fn told(mut self, notice: String) -> Self {
@@ -134,6 +144,10 @@ impl Handle {
 impl Opened for Handle {
     fn reference(&self) -> &str {
         &self.reference
+    }
+
+    fn taken_for(&self) -> Option<&str> {
+        self.taken_for.as_deref()
     }
 
     fn notices(&self) -> &[String] {
@@ -160,7 +174,7 @@ fn bare(word: &str, options: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Ha
         Some((path, rest)) if rest.is_empty() || path_like || looks_like_path(&path.to_string_lossy()) => {
             let found = detect(&path, word)?;
             let notice = format!("{} is read as {}", shown(word), found.text());
-            Ok(by_content(found, &Named { path, rest, scheme: "" }, sink)?.told(notice))
+            Ok(by_content(found, &Named { path, rest, scheme: "" }, sink)?.taken_for(notice))
         }
         _ if path_like => Err(ImageError::NotFound {
             reference: shown(word),
@@ -172,7 +186,7 @@ fn bare(word: &str, options: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Ha
                 word if word == handle.reference => format!("{word} is taken for an image in a registry"),
                 word => format!("{word} is taken for {} in a registry", handle.reference),
             };
-            Ok(handle.told(notice))
+            Ok(handle.taken_for(notice))
         }
     }
 }
@@ -211,7 +225,8 @@ fn near_path(e: ImageError, word: &str) -> ImageError {
 
 /// Whether a word can only be meant as a path: then a typo is no reason to ask the network.
 fn looks_like_path(word: &str) -> bool {
-    let endings = [".tar", ".tgz", ".gz", ".zst", ".whl", ".so", ".cubin", ".fatbin", ".ptx", ".sqsh", ".zip"];
+    let endings =
+        [".tar", ".tgz", ".gz", ".zst", ".whl", ".so", ".cubin", ".fatbin", ".ptx", ".sqsh", ".squashfs", ".zip"];
     let end = word.rsplit('/').next().unwrap_or(word);
     let end = end.split(':').next().unwrap_or(end);
     if word.contains("://") {
@@ -274,8 +289,10 @@ impl<'a> Named<'a> {
 
 fn by_content(found: Found, named: &Named<'_>, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
     let (place, reference) = (named.place(), named.reference());
-    let takes_no_tag =
-        matches!(found, Found::SkopeoDir | Found::RootDir | Found::RootTar | Found::Zip | Found::Code);
+    let takes_no_tag = matches!(
+        found,
+        Found::SkopeoDir | Found::RootDir | Found::RootTar | Found::Zip | Found::Code | Found::Squashfs
+    );
     if takes_no_tag && !named.rest.is_empty() {
         let what = format!("{} holds no images to choose from by {}", found.text(), shown(named.rest));
         return Err(malformed(&place, what));
@@ -293,7 +310,7 @@ fn by_content(found: Found, named: &Named<'_>, sink: &mut dyn BlobSink) -> Resul
         Found::RootTar => rootfs::tar(&named.path, &place, reference),
         Found::Zip => Ok(rootfs::zip(named.path.clone(), reference)),
         Found::Code => Ok(rootfs::file(named.path.clone(), reference)),
-        Found::Squashfs => Err(no_squashfs(&place)),
+        Found::Squashfs => squashfs::open(&named.path, &place, reference),
         Found::Unknown => {
             Err(malformed(&place, "neither an image, an archive nor device code; file:PATH scans it all the same"))
         }
@@ -317,7 +334,7 @@ fn registry_source(rest: &str, options: &OpenOptions, _: &mut dyn BlobSink) -> R
 fn docker_slashes(rest: &str, options: &OpenOptions, _: &mut dyn BlobSink) -> Result<Handle, ImageError> {
     let handle = registry::open(rest, options)?;
     let notice = format!("docker:// is skopeo's word for a registry; here it is registry:{}", shown(rest));
-    Ok(handle.told(notice))
+    Ok(handle.taken_for(notice))
 }
 
 fn oci_layout(rest: &str, _: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
@@ -356,7 +373,7 @@ fn dir(rest: &str, _: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, I
         Found::RootDir => by_content(Found::RootDir, &named, sink),
         found @ (Found::SkopeoDir | Found::Layout | Found::SavedDir) => {
             let notice = format!("{} is read as {}", named.place(), found.text());
-            Ok(by_content(found, &named, sink)?.told(notice))
+            Ok(by_content(found, &named, sink)?.taken_for(notice))
         }
         found => Err(malformed(&named.place(), format!("{}, not a folder", found.text()))),
     }
@@ -382,7 +399,7 @@ fn single_file(rest: &str, _: &OpenOptions, _: &mut dyn BlobSink) -> Result<Hand
 }
 
 fn standard_input(rest: &str, options: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
-    let place = "standard input";
+    let place = stream::STANDARD_INPUT;
     if options.stdin_is_read {
         return Err(malformed(place, "--password-stdin has read it; use --authfile for the password"));
     }
@@ -390,17 +407,24 @@ fn standard_input(rest: &str, options: &OpenOptions, sink: &mut dyn BlobSink) ->
     stream::open(Box::new(io::stdin()), &selector, format!("-{}", shown(rest)), place, sink)
 }
 
-fn later(scheme: &str, name: &str, what: &str, hint: String) -> ImageError {
-    ImageError::Unsupported {
-        reference: format!("{scheme}{}", shown(name)),
-        what: format!("images from {what}"),
-        hint,
+fn squashfs_file(rest: &str, _: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
+    let named = Named::whole("squashfs:", rest)?;
+    match detect(&named.path, &named.place())? {
+        Found::Squashfs => by_content(Found::Squashfs, &named, sink),
+        found => Err(malformed(&named.place(), format!("{}, not squashfs", found.text()))),
     }
 }
 
-fn no_squashfs(name: &str) -> ImageError {
-    let hint = "unpack it with unsquashfs and scan the folder with dir:".to_owned();
-    later("squashfs:", name.strip_prefix("squashfs:").unwrap_or(name), "squashfs", hint)
+fn containers(rest: &str, _: &OpenOptions, _: &mut dyn BlobSink) -> Result<Handle, ImageError> {
+    containers::open(rest)
+}
+
+fn docker_daemon(rest: &str, options: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
+    daemon::docker(rest, options, sink)
+}
+
+fn podman(rest: &str, options: &OpenOptions, sink: &mut dyn BlobSink) -> Result<Handle, ImageError> {
+    daemon::podman(rest, options, sink)
 }
 
 #[cfg(test)]

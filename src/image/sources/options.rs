@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::super::http::{DELAY, Pool, Roots, host_of};
 use super::credentials::{Answered, Login};
 use super::mirrors::Mirror;
+use crate::model::Platform;
 
 /// How images are opened.
 #[derive(Debug, Clone)]
@@ -18,6 +19,8 @@ pub struct OpenOptions {
     /// Registry hosts (`host` or `host:port`) that are spoken to without TLS, or whose certificate is not looked at.
     /// Loopback hosts may always be spoken to without TLS.
     pub insecure: Vec<String>,
+    /// The platform asked for, for servers that must choose before they answer.
+    pub platform: Option<Platform>,
     pub connect_timeout: Duration,
     /// The longest silence of a server in the middle of an answer.
     pub read_timeout: Duration,
@@ -45,6 +48,7 @@ impl Default for OpenOptions {
     fn default() -> Self {
         Self {
             insecure: Vec::new(),
+            platform: None,
             connect_timeout: Duration::from_secs(10),
             read_timeout: Duration::from_secs(20),
             retry_delay: DELAY,

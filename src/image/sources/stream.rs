@@ -17,6 +17,9 @@ use super::{Handle, open_files};
 use crate::model::{ConfigFacts, ImagePath};
 use crate::stream::{Body, BodyReader, Part, Plain, Stream};
 
+/// What standard input is called.
+pub const STANDARD_INPUT: &str = "standard input";
+
 /// The most bytes of manifests and configs that are kept.
 const MAX_KEPT: usize = 64 << 20;
 

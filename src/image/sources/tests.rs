@@ -10,7 +10,7 @@ use crate::model::Digest;
 
 /// A sink that reads blobs and tells tars by their first header.
 #[derive(Default)]
-struct Sink(Vec<Vec<u8>>);
+pub(super) struct Sink(pub Vec<Vec<u8>>);
 
 impl BlobSink for Sink {
     fn layer(&mut self, stored: &mut dyn Read) -> io::Result<Streamed> {
@@ -25,7 +25,7 @@ impl BlobSink for Sink {
     }
 }
 
-fn tar(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
+pub(super) fn tar(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut out = tar::Builder::new(Vec::new());
     for (name, data) in entries {
         let mut h = tar::Header::new_gnu();
@@ -41,17 +41,17 @@ fn tar(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
     out.into_inner().unwrap()
 }
 
-fn gz(data: &[u8]) -> Vec<u8> {
+pub(super) fn gz(data: &[u8]) -> Vec<u8> {
     let mut e = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(6));
     e.write_all(data).unwrap();
     e.finish().unwrap()
 }
 
-fn layer() -> Vec<u8> {
+pub(super) fn layer() -> Vec<u8> {
     tar(&[("opt/a.so", b"\x7fELF".to_vec())])
 }
 
-fn config(architecture: &str, layers: &[&[u8]]) -> Vec<u8> {
+pub(super) fn config(architecture: &str, layers: &[&[u8]]) -> Vec<u8> {
     let ids: Vec<_> = layers.iter().map(|l| Digest::of(l).to_string()).collect();
     serde_json::to_vec(&serde_json::json!({
         "architecture": architecture, "os": "linux", "config": { "Env": ["A=b"] },
@@ -61,7 +61,7 @@ fn config(architecture: &str, layers: &[&[u8]]) -> Vec<u8> {
     .unwrap()
 }
 
-type Blobs = Vec<(String, Vec<u8>)>;
+pub(super) type Blobs = Vec<(String, Vec<u8>)>;
 
 fn put(blobs: &mut Blobs, media_type: &str, bytes: Vec<u8>) -> serde_json::Value {
     let digest = Digest::of(&bytes);
@@ -71,7 +71,7 @@ fn put(blobs: &mut Blobs, media_type: &str, bytes: Vec<u8>) -> serde_json::Value
 }
 
 /// An image of one gzip layer in blobs; its descriptor.
-fn image(blobs: &mut Blobs, architecture: &str) -> serde_json::Value {
+pub(super) fn image(blobs: &mut Blobs, architecture: &str) -> serde_json::Value {
     let (plain, packed) = (layer(), gz(&layer()));
     let layer = put(blobs, "application/vnd.oci.image.layer.v1.tar+gzip", packed);
     let config = put(blobs, "application/vnd.oci.image.config.v1+json", config(architecture, &[plain.as_slice()]));
@@ -79,7 +79,7 @@ fn image(blobs: &mut Blobs, architecture: &str) -> serde_json::Value {
     put(blobs, manifest::OCI_MANIFEST, serde_json::to_vec(&m).unwrap())
 }
 
-fn layout(mut blobs: Blobs, manifests: &[serde_json::Value]) -> Blobs {
+pub(super) fn layout(mut blobs: Blobs, manifests: &[serde_json::Value]) -> Blobs {
     let index = serde_json::json!({ "schemaVersion": 2, "manifests": manifests });
     blobs.push(("index.json".into(), serde_json::to_vec(&index).unwrap()));
     blobs.push(("oci-layout".into(), br#"{"imageLayoutVersion":"1.0.0"}"#.to_vec()));
@@ -94,7 +94,7 @@ fn write(dir: &Path, files: &Blobs) {
     }
 }
 
-fn archive(files: &Blobs) -> Vec<u8> {
+pub(super) fn archive(files: &Blobs) -> Vec<u8> {
     let entries: Vec<_> = files.iter().map(|(n, b)| (n.as_str(), b.clone())).collect();
     tar(&entries)
 }
@@ -295,9 +295,12 @@ fn words_are_paths_only_if_they_exist() {
     {
         assert!(error(typo).contains("no such file"), "{typo}: {}", error(typo));
     }
-    for later in ["docker:x", "podman:x", "containers-storage:x", "squashfs:x"] {
-        assert!(error(later).contains("not supported yet"), "{later}");
+    assert!(error(&format!("squashfs:{}", at("l.so"))).contains("a single file, not squashfs"));
+    std::fs::write(at("x.sqsh"), b"hsqs and no more").unwrap();
+    for named in [at("x.sqsh"), format!("squashfs:{}", at("x.sqsh"))] {
+        assert!(error(&named).contains("x.sqsh: no squashfs: shorter than its first block"), "{}", error(&named));
     }
+    assert!(error(&format!("{}:1", at("x.sqsh"))).contains("holds no images to choose from"));
     assert!(error("127.0.0.1:1/x:y").contains("connection refused"));
     assert!(error("https://r.example/x").contains("write r.example/x"));
     std::fs::write(at("r.tar.xz"), b"\xfd7zXZ\0...").unwrap();
