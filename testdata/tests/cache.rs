@@ -1,6 +1,6 @@
 //! What was read before is not read again, whoever read it and however that ended; many images in one run.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 use std::fs;

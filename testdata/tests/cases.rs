@@ -1,6 +1,6 @@
 //! The field cases: small real images, and the verdict and the words that each target must get (cases/expect.tsv).
 
-mod common;
+use crate::common;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! What a new user meets: exit statuses, the words of errors, formats, files, pipes.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::io::Read;
@@ -63,9 +63,9 @@ fn what_is_no_image_is_told_as_what_it_is() {
     run_with_input(&["scan", "-"], b"hello").refused(&["standard input"]);
     run(&["scan", "images/sample.tar", "--platform", "linux/arm64"])
         .refused(&["no image for linux/arm64", "linux/amd64"]);
-    for later in ["docker:x", "podman:x", "containers-storage:x", "squashfs:x"] {
-        run(&["scan", later]).refused(&["not supported yet"]);
-    }
+    run(&["scan", "squashfs:x"]).refused(&["squashfs:x: not found"]);
+    let daemon = |image: &str, name: &str| finish(program().env(name, "unix:///no/such.sock").args(["scan", image]));
+    daemon("docker:x", "DOCKER_HOST").refused(&["docker:x", "/no/such.sock", "registry:docker:x"]);
     run(&["scan", "https://r.io/x"]).refused(&["write r.io/x"]);
 }
 

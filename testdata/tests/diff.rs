@@ -1,6 +1,6 @@
 //! What changed: `diff` of two images, `--baseline`, and `--sizes`.
 
-mod common;
+use crate::common;
 
 use std::fs;
 

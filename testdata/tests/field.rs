@@ -1,7 +1,7 @@
 //! Field cases as Dockerfiles: S13 (variables lost in the last stage), S14 (an extension built without a GPU), S15 (a
 //! CPU build from a solver), each with variants that must speak and near misses that must not.
 
-mod common;
+use crate::common;
 
 use std::fs;
 

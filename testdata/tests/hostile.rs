@@ -1,6 +1,6 @@
 //! Images cut off or with flipped bytes: no panic, a status of 0, 1 or 2, and never an answer from half an image.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! `imagelint lint`: exit statuses, discovery, formats, comments, fixes, and files that mean harm.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The laws of the dynamic loader: what the real ones answered about small trees (testdata/loader), held without them.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! Plans in the forms that other programs read: patches for git, bake files, Dockerfiles, lines for a shell.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::path::Path;

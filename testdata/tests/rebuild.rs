@@ -1,7 +1,7 @@
 //! `imagelint rebuild`: the flow, exit statuses and what is left behind, with builders that only seem to build. Real ones
 //! are in testdata/rebuild.
 
-mod common;
+use crate::common;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -3,7 +3,7 @@
 //! `IMAGELINT_TEST_REGISTRY=HOST:PORT` names a registry to use. Otherwise one is started, if `docker-registry` and
 //! `skopeo` are there; without them the tests say so and check nothing.
 
-mod common;
+use crate::common;
 
 use std::path::Path;
 

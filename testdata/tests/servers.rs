@@ -1,8 +1,8 @@
 //! Registries that want to know who asks, whom one is to trust, that are elsewhere, or that misbehave. Real ones,
 //! where `docker-registry`, `skopeo` and `openssl` are there; and one that serves what a test wants it to.
 
-mod common;
-mod served;
+use crate::common;
+use crate::served;
 
 use std::path::Path;
 use std::process::Command;

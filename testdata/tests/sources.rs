@@ -1,6 +1,6 @@
 //! One image from every builder and in every layout gives the same evidence, whatever way it comes in.
 
-mod common;
+use crate::common;
 
 use std::collections::BTreeSet;
 
@@ -235,6 +235,12 @@ fn several_images_are_json_lines_in_the_order_given() {
     assert_eq!((references.as_slice(), ran.code), (&names.map(str::to_owned)[..], 0));
     // One that cannot be read does not keep the others from being judged.
     let ran = run(&["scan", names[0], "nosuch.tar", names[2], "--format", "json"]);
-    assert_eq!((ran.out.lines().count(), ran.code), (2, 2));
+    let verdicts: Vec<Value> = ran
+        .out
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["image"]["verdict"].clone())
+        .collect();
+    assert_eq!((verdicts.len(), ran.code), (3, 2));
+    assert!(verdicts[1] == "unknown" && verdicts[0] != "unknown" && verdicts[2] != "unknown", "{verdicts:?}");
     assert!(ran.err.contains("nosuch.tar: not found"));
 }

@@ -4,7 +4,7 @@
 //! `podman`, `buildah`, `skopeo`, `umoci` and `mksquashfs` do the work, as root and in stores of their own; without
 //! them the tests say so and check nothing.
 
-mod common;
+use crate::common;
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;

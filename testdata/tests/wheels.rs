@@ -1,8 +1,8 @@
 //! Wheels on an index that runs here are looked into by ranges, and what is said of them is what `inspect` says of
 //! the file; servers that cut, lie, change or redirect get no other answer.
 
-mod common;
-mod served;
+use crate::common;
+use crate::served;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -7,9 +7,9 @@ use ureq::http::Uri;
 
 use super::super::http::{host_of, is_loopback, place_of};
 
-/// Rows of `rules/data/registries.toml`. A table that cannot be read is no table: tests see that it can.
+/// Rows of `rules/registries.toml`. A table that cannot be read is no table: tests see that it can.
 static TABLE: LazyLock<Table> =
-    LazyLock::new(|| toml::from_str(include_str!("../../../rules/data/registries.toml")).unwrap_or_default());
+    LazyLock::new(|| toml::from_str(include_str!("../../../rules/registries.toml")).unwrap_or_default());
 
 #[derive(Default, Deserialize)]
 struct Table {

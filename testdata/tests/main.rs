@@ -1,0 +1,22 @@
+//! All tests from outside, in one program: linking one for each would take most of their time.
+
+mod common;
+mod served;
+
+mod cache;
+mod cases;
+mod cli;
+mod corpus;
+mod diff;
+mod field;
+mod hostile;
+mod lint;
+mod loader;
+mod plan;
+mod rebuild;
+mod registry;
+mod servers;
+mod shape;
+mod sources;
+mod stores;
+mod wheels;
