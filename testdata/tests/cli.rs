@@ -64,7 +64,8 @@ fn what_is_no_image_is_told_as_what_it_is() {
     run(&["scan", "images/sample.tar", "--platform", "linux/arm64"])
         .refused(&["no image for linux/arm64", "linux/amd64"]);
     run(&["scan", "squashfs:x"]).refused(&["squashfs:x: not found"]);
-    let daemon = |image: &str, name: &str| finish(program().env(name, "unix:///no/such.sock").args(["scan", image]));
+    let daemon =
+        |image: &str, name: &str| finish(program().env(name, "unix:///no/such.sock").args(["scan", image]));
     daemon("docker:x", "DOCKER_HOST").refused(&["docker:x", "/no/such.sock", "registry:docker:x"]);
     run(&["scan", "https://r.io/x"]).refused(&["write r.io/x"]);
 }

@@ -7,8 +7,8 @@ use crate::common;
 
 use std::path::Path;
 
-use common::registry::{Registry, registry, skipped};
-use common::{evidence, run};
+use common::registry::{Registry, registry};
+use common::{evidence, run, skipped};
 use serde_json::Value;
 
 fn scan(image: &str) -> Value {

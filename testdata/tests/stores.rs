@@ -6,25 +6,13 @@
 
 use crate::common;
 
-use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use common::{Ran, evidence, finish, program, testdata, without};
+use common::{Ran, evidence, finish, on_path, program, skipped, testdata, without};
 use serde_json::Value;
-
-fn on_path(program: &str) -> bool {
-    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
-}
-
-/// Tells it once, past the harness, which keeps what passing tests print.
-fn skipped(why: &str) {
-    static TOLD: Once = Once::new();
-    TOLD.call_once(|| drop(writeln!(std::io::stderr(), "store tests skipped: {why}")));
-}
 
 fn ready(tools: &[&str]) -> bool {
     if let Some(missing) = tools.iter().find(|t| !on_path(t)) {

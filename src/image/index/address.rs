@@ -1,5 +1,7 @@
 //! Addresses of indexes and of the files that they link to.
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
 use ureq::http::Uri;
 
 use super::super::http::{host_of as bare_host, is_loopback, origin};
@@ -32,7 +34,7 @@ impl Address {
         let authorization = user.filter(|u| !u.is_empty()).map(|user| {
             let (name, password) = user.split_once(':').unwrap_or((user, ""));
             let pair = [&unescape(name)[..], b":", &unescape(password)].concat();
-            format!("Basic {}", base64(&pair))
+            format!("Basic {}", BASE64_STANDARD.encode(&pair))
         });
         let base = format!("{scheme}://{host}{}/", escape(path.trim_end_matches('/')));
         let uri: Uri = base.parse().map_err(|_| "its address is not valid".to_owned())?;
@@ -185,20 +187,6 @@ pub fn unescape(text: &str) -> Vec<u8> {
     out
 }
 
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::new();
-    for chunk in bytes.chunks(3) {
-        let byte = |i: usize| u32::from(chunk.get(i).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
-            out.push(if place > chunk.len() { '=' } else { char::from(digit) });
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,8 +202,6 @@ mod tests {
         for other in ["https://host.example/f", "http://host.example:8443/f", "https://x.example:8443/f"] {
             assert_eq!(a.authorization_for(&other.parse().unwrap()), None, "{other}");
         }
-        assert_eq!(base64(b"a"), "YQ==");
-        assert_eq!(base64(b"abc"), "YWJj");
         for wrong in ["", "host/simple", "file:///srv", "https://", "https:///x", "ftp://h/", "https://a b/"] {
             assert!(Address::parse(wrong).is_err(), "{wrong}");
         }

@@ -3,14 +3,29 @@
 
 pub mod registry;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 use serde_json::Value;
 
 pub fn testdata() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata")
+}
+
+pub fn on_path(program: &str) -> bool {
+    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
+}
+
+/// Tells it once for each reason, past the harness, which keeps what passing tests print.
+pub fn skipped(why: &str) {
+    static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if TOLD.lock().unwrap().insert(why.to_owned()) {
+        // Nobody is left to tell where standard error is closed.
+        let _ = writeln!(std::io::stderr(), "tests skipped: {why}");
+    }
 }
 
 /// What a run has left.

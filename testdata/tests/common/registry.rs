@@ -1,13 +1,11 @@
 //! Registries of the real kind, started on free ports of this machine, and images pushed to them.
 
-use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Once;
 use std::time::{Duration, Instant};
 
-use super::testdata;
+use super::{on_path, skipped, testdata};
 
 /// A registry, stopped when it is dropped.
 pub struct Registry {
@@ -81,16 +79,6 @@ impl Registry {
             .unwrap();
         assert!(output.status.success(), "{from}: {}", String::from_utf8_lossy(&output.stderr));
     }
-}
-
-pub fn on_path(program: &str) -> bool {
-    std::env::var_os("PATH").is_some_and(|path| std::env::split_paths(&path).any(|dir| dir.join(program).is_file()))
-}
-
-/// Tells it once, past the harness, which keeps what passing tests print.
-pub fn skipped(why: &str) {
-    static TOLD: Once = Once::new();
-    TOLD.call_once(|| drop(writeln!(std::io::stderr(), "registry tests skipped: {why}")));
 }
 
 /// Whether registries can be started, and images pushed to them.
