@@ -120,10 +120,12 @@ pub enum Command {
 
 const SCAN_HELP: &str = "\
 IMAGE is a registry reference (registry/repo:tag, repo@sha256:…), a path, or one of
-  registry:REF          oci:DIR[:TAG]         oci-archive:FILE     docker-archive:FILE
-  docker:NAME           podman:NAME           containers-storage:NAME (podman's and buildah's, in place)
-  dir:ROOTFS            tar:ROOTFS.tar        squashfs:FILE (enroot)   file:FILE (ELF, fatbin, wheel)
-  -                     an archive on standard input (docker save, ctr images export, kaniko --tar-path, …)
+  registry:REF         docker:NAME          podman:NAME
+  containers-storage:NAME (podman's and buildah's, read in place)
+  oci:DIR[:TAG]        oci-archive:FILE     docker-archive:FILE
+  dir:ROOTFS           tar:ROOTFS.tar       squashfs:FILE (Enroot)
+  file:FILE            one ELF file, fatbin or wheel
+  -                    an archive on standard input (docker save, ctr images export, Kaniko)
 A bare word is a path where that path exists, otherwise a registry reference.
 
 GPU is a product (a100, \"RTX 5090\"), an nvidia-smi name, a GPU Feature Discovery label, or an
@@ -190,7 +192,7 @@ pub struct ImageArgs {
     pub from_evidence: Option<PathBuf>,
     #[command(flatten)]
     pub read: ReadArgs,
-    /// Add the time taken to the report
+    /// Add to the report what the run took: seconds, bytes read, layers from the cache
     #[arg(long, help_heading = "Scan")]
     pub stats: bool,
 

@@ -106,7 +106,7 @@ mod tests {
                 let ahead = begun.fetch_add(1, Ordering::SeqCst) - taken.load(Ordering::SeqCst).min(*item);
                 assert!(ahead <= 2 * threads.clamp(1, 200) + 1, "{ahead} ahead of what is taken");
                 // The first takes longest.
-                thread::sleep(Duration::from_micros(if item % 10 == 0 { 500 } else { 1 }));
+                thread::sleep(Duration::from_micros(if item.is_multiple_of(10) { 500 } else { 1 }));
                 item * 2
             };
             let done: Result<(), ()> = in_order(&items, threads, work, |at, result| {

@@ -66,7 +66,7 @@ fn what_is_no_image_is_told_as_what_it_is() {
     run(&["scan", "squashfs:x"]).refused(&["squashfs:x: not found"]);
     let daemon =
         |image: &str, name: &str| finish(program().env(name, "unix:///no/such.sock").args(["scan", image]));
-    daemon("docker:x", "DOCKER_HOST").refused(&["docker:x", "/no/such.sock", "registry:docker:x"]);
+    daemon("docker:x", "DOCKER_HOST").refused(&["/no/such.sock", "DOCKER_HOST", "is docker running?"]);
     run(&["scan", "https://r.io/x"]).refused(&["write r.io/x"]);
 }
 

@@ -25,8 +25,9 @@ pub struct CacheFolder {
 }
 
 pub const HELP: &str = "\
-What was found in a layer is kept under its diff_id, so that it is not read twice: not by the next scan, not for
-another image on the same base. Facts only, some hundred KiB a layer; no file of the image.
+What was found in a layer is kept under its diff_id, so that it is not read twice: not by the next
+scan, not for another image on the same base. Facts only, some hundred KiB a layer; no file of the
+image.
 
 Examples:
   imagelint cache size

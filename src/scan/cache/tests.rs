@@ -177,7 +177,8 @@ fn one_changed_probe_leaves_the_others_facts() {
 fn facts_that_do_not_fit_together_are_not_believed() {
     let (_folder, cache) = cache();
     let options = ScanOptions::default();
-    let edits: [(&str, fn(&mut serde_json::Value)); 4] = [
+    type Edit = fn(&mut serde_json::Value);
+    let edits: [(&str, Edit); 4] = [
         ("a fact of no entry", |v| v["device"]["files"]["99"] = serde_json::json!({"empty_driver": true})),
         ("a fact of a folder", |v| v["device"]["files"]["0"] = serde_json::json!({"empty_driver": true})),
         ("a file of two probes", |v| v["loading"]["files"]["1"] = serde_json::Value::Null),
