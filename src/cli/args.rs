@@ -5,6 +5,7 @@ mod diff;
 mod lint;
 mod many;
 mod plan;
+mod policy;
 mod read;
 mod rebuild;
 mod servers;
@@ -24,6 +25,7 @@ pub use self::diff::DiffArgs;
 pub use self::lint::{LintArgs, RuleLevel};
 pub use self::many::{ManyArgs, Shard};
 pub use self::plan::{Emit, PlanArgs};
+pub use self::policy::PolicyArgs;
 pub use self::read::ReadArgs;
 pub use self::rebuild::{BuilderName, RebuildArgs};
 pub use self::servers::ServerArgs;
@@ -170,6 +172,8 @@ pub struct ImageArgs {
     /// File of targets [default: imagelint.toml, here or in a folder above]
     #[arg(long, value_name = "FILE", help_heading = "Fleet")]
     pub fleet: Option<PathBuf>,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
     /// Dockerfile that the image was built from: its findings join the image's
     #[arg(long, value_name = "FILE", help_heading = "Dockerfile")]
     pub dockerfile: Option<PathBuf>,

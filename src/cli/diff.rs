@@ -21,6 +21,7 @@ use crate::report::Format;
 pub fn run(args: &DiffArgs, screen: &Screen) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
     let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
+    fleet::warn_of_unknown_rules(&fleet, screen);
     let reader = Reader::new(&args.read, false, screen)?;
     let (old, new) = (read(&args.old, args, &fleet, &reader)?, read(&args.new, args, &fleet, &reader)?);
     let options = JudgeOptions { allow_gaps: args.allow_gaps, today: Date::today(), config: false };

@@ -31,18 +31,34 @@ pub fn choose(
             fleet.targets.clear();
         }
     }
+    add_targets(&mut fleet, targets, catalog)?;
+    Ok(fleet)
+}
+
+/// The file that would count by itself: the one that is named, or the nearest imagelint.toml.
+pub fn beside(file: Option<&Path>, catalog: &Catalog) -> Result<Option<Fleet>, CliError> {
+    let found = std::env::current_dir().ok().and_then(|here| config::find_upward(&here));
+    let path = file.or(found.as_deref());
+    Ok(path.map(|path| Fleet::load(path, catalog)).transpose()?)
+}
+
+/// Adds the targets of the command line.
+pub fn add_targets(fleet: &mut Fleet, targets: &[String], catalog: &Catalog) -> Result<(), CliError> {
     for target in config::parse_targets(targets.iter().map(String::as_str), catalog)? {
         if fleet.targets.iter().any(|t| t.name == target.name) {
             return Err(TargetError::Twice { text: target.name }.into());
         }
         fleet.targets.push(target);
     }
+    Ok(())
+}
+
+pub fn warn_of_unknown_rules(fleet: &Fleet, screen: &Screen) {
     for rule in fleet.levels.keys().chain(fleet.waivers.iter().map(|w| &w.rule)) {
         if !crate::lint::RULES.iter().any(|r| r.id == rule) {
             screen.notice(&format!("fleet file: this version has no rule `{rule}`"));
         }
     }
-    Ok(fleet)
 }
 
 /// Platforms that the targets would take of an index.

@@ -17,6 +17,7 @@ mod ordered;
 mod output;
 mod outputs;
 mod plan;
+mod policy;
 mod progress;
 mod reader;
 mod rebuild;

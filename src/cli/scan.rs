@@ -7,11 +7,11 @@ use super::UNANSWERED;
 use super::args::{FailOn, ImageArgs, ScanArgs};
 use super::baseline;
 use super::error::CliError;
-use super::fleet;
 use super::lint::Beside;
 use super::many;
 use super::output::Screen;
 use super::outputs::{Outputs, log, render};
+use super::policy::{self, Asked, Chosen};
 use super::reader::{Read, Reader};
 use super::saved;
 use crate::catalog::Catalog;
@@ -128,17 +128,19 @@ pub fn judge_and_amend(
     mut show: impl FnMut(Judged<'_>) -> Result<(), CliError>,
 ) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
-    let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
+    let images = many::images(&args.many, &args.images, args.read.servers.password_stdin)?;
+    let loaded = args.from_evidence.as_deref().map(saved::load).transpose()?;
+    let several = images.len() > 1 || args.many.list.is_some() || loaded.as_ref().is_some_and(|l| l.len() > 1);
+    let reader = Reader::new(&args.read, several, screen)?;
+    let asked = Asked { policy: &args.policy, fleet: args.fleet.as_deref(), targets: &args.targets };
+    let Chosen { fleet, policy } = policy::choose(&asked, reader.open(), catalog, screen)?;
+    policy.iter().for_each(|policy| Chosen::tell(policy, screen));
     let options =
         JudgeOptions { allow_gaps: args.allow_gaps, today: Date::today(), config: args.dockerfile.is_none() };
     let platform = args.platform.as_ref().map(ToString::to_string);
     let beside = |path: &PathBuf| Beside::read(path, platform, &fleet, catalog);
     let beside = args.dockerfile.as_ref().map(beside).transpose()?;
     let mut worst = 0;
-    let loaded = args.from_evidence.as_deref().map(saved::load).transpose()?;
-    let images = many::images(&args.many, &args.images, args.read.servers.password_stdin)?;
-    let several = images.len() > 1 || args.many.list.is_some() || loaded.as_ref().is_some_and(|l| l.len() > 1);
-    let reader = Reader::new(&args.read, several, screen)?;
     let mut outputs = Outputs::new(&args.outputs, several);
     let mut saved = args.save_evidence.as_deref().map(saved::Saved::create).transpose()?;
     let mut take = |name: &str, read: Result<Read, CliError>| {
@@ -163,6 +165,9 @@ pub fn judge_and_amend(
                 beside.join(&mut report, evidence);
             }
             amend(&mut report, &Made { evidence, fleet: &fleet, open: reader.open(), several })?;
+        }
+        if let Some(policy) = &policy {
+            policy::add_to(&mut report, policy, screen);
         }
         if args.stats {
             tell_work(&mut report, &read, started.elapsed().as_secs_f64());

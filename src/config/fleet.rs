@@ -139,6 +139,8 @@ pub struct Fleet {
     /// Levels by rule.
     pub levels: BTreeMap<String, Level>,
     pub waivers: Vec<Waiver>,
+    /// Kept apart from what it judges: comments in that accept nothing.
+    pub is_policy: bool,
 }
 
 /// The nearest `imagelint.toml`, from a folder upward.
@@ -159,6 +161,26 @@ impl Fleet {
             Ok(text) => Self::parse(&text, &file, catalog),
             Err(source) => Err(ConfigError::Read { file, source }),
         }
+    }
+
+    /// Adds the waivers of a file that holds nothing else.
+    pub fn add_waivers(&mut self, path: &Path) -> Result<(), ConfigError> {
+        let file = path.display().to_string();
+        let text =
+            std::fs::read_to_string(path).map_err(|source| ConfigError::Read { file: file.clone(), source })?;
+        let source = Source { file: &file, text: &text };
+        let raw: raw::File = toml::from_str(&text).map_err(|e| source.toml(&e))?;
+        let other = raw.target.first().map(|t| ("targets", t.span().start));
+        let other = other.or_else(|| raw.rules.keys().next().map(|rule| ("levels of rules", rule.span().start)));
+        let other = other.or_else(|| raw.components.required.first().map(|c| ("components", c.span().start)));
+        if let Some((what, at)) = other {
+            let help = Some("a file of these is named by --fleet or --policy".to_owned());
+            return Err(source.error(at..at, format!("a file of waivers holds no {what}"), help));
+        }
+        for row in raw.waiver {
+            self.waivers.push(waiver(row, source, &self.targets)?);
+        }
+        Ok(())
     }
 
     /// Checks a text. `file` is what messages call it.
@@ -188,6 +210,7 @@ impl Fleet {
             levels,
             waivers: raw.waiver.into_iter().map(waiver).collect::<Result<_, _>>()?,
             targets,
+            is_policy: false,
         })
     }
 }

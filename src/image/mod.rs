@@ -1,6 +1,7 @@
 //! Images: where they come from, how their layers are read and merged.
 
 pub mod blob;
+mod fetch;
 pub mod files;
 pub mod history;
 mod http;
@@ -15,6 +16,7 @@ pub mod zip;
 use std::io::Read;
 use std::path::PathBuf;
 
+pub use self::fetch::fetch;
 use crate::model::{ConfigFacts, Digest, Platform};
 
 /// Why an image could not be opened or a layer not be read. Always exit status 2.

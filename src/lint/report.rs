@@ -78,6 +78,8 @@ pub fn build(
         gaps,
         sizes: None,
         stats: StatsReport { counts: stats, seconds: None, stored_bytes_read: None },
+        policy: None,
+        overruled: Vec::new(),
         rules: Vec::new(),
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::table::against_baseline;
 use super::text::count;
-use super::{Format, RuleText, Style, Tool, github, lint_table, sarif};
+use super::{Format, PolicyReport, RuleText, Style, Tool, github, lint_table, sarif};
 use crate::model::Finding;
 
 /// The whole report of a run over Dockerfiles.
@@ -29,6 +29,12 @@ pub struct LintReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resolved: Option<usize>,
     pub gaps: Vec<LintGap>,
+    /// Only with `--policy`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyReport>,
+    /// Comments that the policy does not let count.
+    #[serde(skip)]
+    pub overruled: Vec<String>,
     /// The text of each file, by its name.
     #[serde(skip)]
     pub sources: BTreeMap<String, Arc<str>>,

@@ -47,9 +47,24 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
     pub stats: StatsReport,
+    /// Only with `--policy`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyReport>,
+    /// Comments that the policy does not let count.
+    #[serde(skip)]
+    pub overruled: Vec<String>,
     /// The rules that findings name.
     #[serde(skip)]
     pub rules: Vec<RuleText>,
+}
+
+/// What was judged by, kept apart from what was judged.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct PolicyReport {
+    /// Of the file's bytes.
+    pub digest: Digest,
+    /// What the files beside the image or Dockerfile would have made easier, had they counted.
+    pub weakened: Vec<String>,
 }
 
 /// What formats tell of a rule.

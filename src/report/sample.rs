@@ -59,6 +59,8 @@ fn base() -> Report {
         plan: None,
         gaps: Vec::new(),
         sizes: None,
+        policy: None,
+        overruled: Vec::new(),
         stats: StatsReport {
             counts: Stats { bytes_read: 7_000_000_000, files: 41_234, elfs: 612 },
             seconds: None,
@@ -491,6 +493,8 @@ pub fn lint() -> LintReport {
             offset: 177,
             why: "`requirements.txt` was not found".into(),
         }],
+        policy: None,
+        overruled: Vec::new(),
         sources: [("docker/Dockerfile.gpu".to_owned(), DOCKERFILE.into())].into(),
         base: String::new(),
     }

@@ -13,6 +13,7 @@ mod hostile;
 mod lint;
 mod loader;
 mod plan;
+mod policy;
 mod rebuild;
 mod registry;
 mod servers;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{FailOn, Format, Output, format, output};
+use super::{FailOn, Format, Output, PolicyArgs, format, output};
 use crate::model::Severity;
 
 pub(super) const HELP: &str = "\
@@ -32,6 +32,8 @@ pub struct LintArgs {
     /// File of targets, levels and waivers [default: imagelint.toml, here or in a folder above]
     #[arg(long, value_name = "FILE", help_heading = "Fleet")]
     pub fleet: Option<PathBuf>,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
 
     /// Turn a rule on, off, or give its findings a level; again for more
     #[arg(long = "rule", value_name = "ID[=LEVEL]", value_parser = rule, help_heading = "Rules")]

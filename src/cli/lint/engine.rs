@@ -134,7 +134,11 @@ impl<'a> Engine<'a> {
 
     /// What the rules say, beside the image that the file made where that was scanned.
     pub fn report(&self, name: &str, understood: &Understood, image: Option<&Evidence>) -> FileReport {
-        dockerfile::file(name, &self.beside(understood, image), &self.levels)
+        let mut report = dockerfile::file(name, &self.beside(understood, image), &self.levels);
+        if self.fleet.is_policy {
+            dockerfile::overrule_comments(&mut report);
+        }
+        report
     }
 
     /// What rules and plans look at.

@@ -18,11 +18,12 @@ pub use self::subject::{Around, Mended, Subject};
 use super::UNANSWERED;
 use super::args::{LintArgs, RuleLevel};
 use super::error::CliError;
-use super::fleet;
 use super::output::{Screen, write_file};
 use super::outputs::render;
+use super::policy::{self, Asked, Chosen};
 use crate::catalog::{Catalog, names};
 use crate::config::{Date, Fleet};
+use crate::image::sources::OpenOptions;
 use crate::lint::dockerfile::{Levels, Loudness};
 use crate::lint::{self, RULES, dockerfile};
 use crate::model::Evidence;
@@ -37,7 +38,9 @@ const ROUNDS: usize = 10;
 
 pub fn run(args: &LintArgs, screen: &Screen) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
-    let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
+    let asked = Asked { policy: &args.policy, fleet: args.fleet.as_deref(), targets: &args.targets };
+    let Chosen { fleet, policy } = policy::choose(&asked, &OpenOptions::default(), catalog, screen)?;
+    policy.iter().for_each(|policy| Chosen::tell(policy, screen));
     let levels = levels(args, &fleet)?;
     let baseline = args.baseline.as_deref().map(super::baseline::of_files).transpose()?;
     let (files, mut errors) = discover::find(&args.paths, args.no_ignore);
@@ -70,6 +73,9 @@ pub fn run(args: &LintArgs, screen: &Screen) -> Result<u8, CliError> {
     }
     let reports = linted.into_iter().map(|l| l.report).collect();
     let mut report = dockerfile::join(reports, &engine.base, &fleet, catalog, &engine.levels, Date::today());
+    if let Some(policy) = &policy {
+        policy::add_to_files(&mut report, policy, screen);
+    }
     if let Some(baseline) = &baseline {
         baseline.apply_to_files(&mut report);
     }

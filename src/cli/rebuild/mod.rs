@@ -46,6 +46,7 @@ pub fn run(args: &RebuildArgs, screen: &Screen) -> Result<u8, CliError> {
     }
     let catalog = Catalog::embedded();
     let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
+    fleet::warn_of_unknown_rules(&fleet, screen);
     if fleet.targets.is_empty() {
         return Err(CliError::NoTargets);
     }

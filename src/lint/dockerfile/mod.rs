@@ -36,7 +36,7 @@ pub use builds::{Build, By, Reads};
 pub use environment::pair_removed;
 pub use found::{Fix, Found};
 pub use layers::instructions as instructions_of_layers;
-pub use report::{FileReport, Levels, add_to, file, join, levels};
+pub use report::{FileReport, Levels, add_to, file, join, levels, overrule_comments};
 
 use crate::catalog::Catalog;
 use crate::dockerfile::commands::Asks;

@@ -35,6 +35,8 @@ pub struct FileReport {
     /// What comments in the file cover.
     pub ignored: Vec<Finding>,
     pub gaps: Vec<LintGap>,
+    /// Comments that a policy does not let count.
+    pub overruled: Vec<String>,
 }
 
 /// The levels that a fleet file gives.
@@ -91,7 +93,21 @@ pub fn file(name: &str, lint: &Lint<'_>, levels: &Levels) -> FileReport {
         findings: numbered(findings),
         ignored: numbered(ignored),
         gaps: gaps(name, lint),
+        overruled: Vec::new(),
     }
+}
+
+/// Findings that comments accept stand all the same: what is judged must not be what says how.
+pub fn overrule_comments(report: &mut FileReport) {
+    for mut finding in std::mem::take(&mut report.ignored) {
+        if let Some(accepted) = finding.accepted.take() {
+            let place = format!("{}:{}", report.file, accepted.line);
+            report.overruled.push(format!("{place}: a comment accepts {}", finding.rule));
+            finding.because.push(format!("the comment in line {} that accepts it does not count", accepted.line));
+        }
+        report.findings.push(finding);
+    }
+    report.findings.sort_by(|a, b| (&a.dockerfile, &a.rule).cmp(&(&b.dockerfile, &b.rule)));
 }
 
 /// In the order of the file; those alike by rule and instruction get numbers.
@@ -150,7 +166,9 @@ pub fn join(
     let mut ignored = Vec::new();
     let mut gaps = Vec::new();
     let mut sources = BTreeMap::new();
+    let mut overruled = Vec::new();
     for file in files {
+        overruled.extend(file.overruled);
         all.extend(file.findings);
         ignored.extend(file.ignored);
         gaps.extend(file.gaps);
@@ -172,11 +190,14 @@ pub fn join(
         sources,
         base: base.to_owned(),
         rules,
+        policy: None,
+        overruled,
     }
 }
 
 /// Adds what is said of a Dockerfile to the report of the image that it made.
 pub fn add_to(report: &mut Report, file: LintReport) {
+    report.overruled.extend(file.overruled);
     report.findings.extend(file.findings);
     report.waived.extend(file.waived);
     let gap = |gap: LintGap| Gap::note(ImagePath::new(&gap.path), format!("line {}: {}", gap.line, gap.why));
