@@ -33,7 +33,11 @@ pub fn in_order<T: Sync, R: Send, E>(
     work: impl Fn(&T) -> R + Sync,
     mut take: impl FnMut(usize, R) -> Result<(), E>,
 ) -> Result<(), E> {
-    let threads = threads.clamp(1, items.len().max(1));
+    if threads <= 1 || items.len() <= 1 {
+        // On this thread: another's memory would not be used again here.
+        return items.iter().enumerate().try_for_each(|(at, item)| take(at, work(item)));
+    }
+    let threads = threads.min(items.len());
     let ahead = threads * 2;
     let state = Mutex::new(State { begun: 0, taken: 0, done: BTreeMap::new(), over: false });
     let changed = Condvar::new();
