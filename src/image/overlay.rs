@@ -163,15 +163,13 @@ impl<T: Clone> Tree<T> {
         trouble
     }
 
-    /// The files of the tree, in path order.
-    pub fn files(&self) -> Vec<FileRef<'_, T>> {
-        let mut out = Vec::new();
+    /// Hands over the files of the tree, in path order: there may be millions, of which few are of interest.
+    pub fn each_file<'a>(&'a self, mut seen: impl FnMut(FileRef<'a, T>)) {
         self.visit(|path, id, slot| {
             if let Node::File(file) = &slot.node {
-                out.push(FileRef { id, path, layer: slot.layer as usize, file });
+                seen(FileRef { id, path, layer: slot.layer as usize, file });
             }
         });
-        out
     }
 
     /// Symbolic links that lead to a file that `wanted` picks: (link, file).
@@ -218,21 +216,26 @@ impl<T: Clone> Tree<T> {
     }
 
     fn visit<'a>(&'a self, mut seen: impl FnMut(ImagePath, Id, &'a Slot<T>)) {
-        let mut stack: Vec<(Vec<u8>, Id)> = vec![(Vec::new(), ROOT)];
-        while let Some((path, id)) = stack.pop() {
+        let mut path: Vec<u8> = Vec::new();
+        // The directories above, each with the length of its path and what of it is left.
+        let mut open = Vec::new();
+        if let Node::Dir(children) = &self.slots[ROOT as usize].node {
+            open.push((0, children.iter()));
+        }
+        while let Some((length, children)) = open.last_mut() {
+            let Some((name, &id)) = children.next() else {
+                open.pop();
+                continue;
+            };
+            path.truncate(*length);
+            if !path.is_empty() {
+                path.push(b'/');
+            }
+            path.extend_from_slice(name);
             let slot = &self.slots[id as usize];
-            if let Node::Dir(children) = &slot.node {
-                for (name, child) in children.iter().rev() {
-                    let mut below = Vec::with_capacity(path.len() + 1 + name.len());
-                    if !path.is_empty() {
-                        below.extend_from_slice(&path);
-                        below.push(b'/');
-                    }
-                    below.extend_from_slice(name);
-                    stack.push((below, *child));
-                }
-            } else {
-                seen(ImagePath::new(path), id, slot);
+            match &slot.node {
+                Node::Dir(children) => open.push((path.len(), children.iter())),
+                _ => seen(ImagePath::new(&path), id, slot),
             }
         }
     }

@@ -49,11 +49,11 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
     let mut facts = Vec::new();
     let mut empty_driver_files = Vec::new();
     let mut landmarks = tree.links_to_files(inventory::is_landmark);
-    for found in tree.files() {
+    tree.each_file(|found| {
         if inventory::is_landmark(&found.path) {
             landmarks.push(found.path.clone());
         }
-        let Some(carried) = found.file else { continue };
+        let Some(carried) = found.file else { return };
         let mut add = |path: ImagePath, facts: &Arc<FileFacts>, number: Option<u32>| {
             for gap in &facts.gaps {
                 let digest = digests.get(found.layer).copied().flatten();
@@ -75,7 +75,7 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
         if let Some(fact) = &carried.package {
             facts.push((found.path, fact.clone()));
         }
-    }
+    });
     files.sort_by(|(a, _), (b, _)| a.path.cmp(&b.path));
     let (mut files, numbers): (Vec<EvidenceFile>, Vec<Option<u32>>) = files.into_iter().unzip();
     landmarks.sort();

@@ -23,8 +23,7 @@ import tempfile
 
 imagelint, folder = sys.argv[1:3]
 only = set(sys.argv[3:])
-# 64 MiB, and 4 for what a debug build is larger by.
-LIMIT_KB = 68 * 1024
+LIMIT_KB = 64 * 1024
 SECONDS = 60
 escape = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")  # tab and newline are fine
 

@@ -50,7 +50,8 @@ fn files(layers: &[&[&str]]) -> String {
 }
 
 fn listed(tree: &Tree<String>) -> String {
-    let all: Vec<String> = tree.files().iter().map(|f| format!("{}={}@{}", f.path, f.file, f.layer)).collect();
+    let mut all: Vec<String> = Vec::new();
+    tree.each_file(|f| all.push(format!("{}={}@{}", f.path, f.file, f.layer)));
     all.join(" ")
 }
 
