@@ -1,10 +1,11 @@
 //! The facts of one layer as they are kept: which entries it has, and what each probe found in them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::super::ScanOptions;
 use super::super::layer::LayerRead;
@@ -18,14 +19,15 @@ use crate::model::{Digest, FileFacts, Gap, ImagePath};
 /// Of the list of entries, and of how all of this is written down.
 const VERSION: &str = env!("IMAGELINT_PROBE_ENTRIES");
 
+/// `T`: the list of entries, its own when it was read, the layer's when it is written.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Entry {
+pub struct Entry<T = Vec<(ImagePath, Row<'static>)>> {
     version: String,
     diff_id: Digest,
     unpacked: u64,
     files: u64,
     /// In the order of the tar.
-    tree: Vec<(ImagePath, Row)>,
+    tree: T,
     /// Of the tar itself.
     gaps: Vec<Gap>,
     device: Found<Code>,
@@ -52,22 +54,46 @@ struct Code {
     empty_driver: bool,
 }
 
+/// A layer's entries, written as they stand: there may be millions.
+pub struct Tree<'a>(&'a [LayerEntry<Payload>]);
+
+impl Serialize for Tree<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(|entry| (&entry.path, Row::of(&entry.change))))
+    }
+}
+
+/// What an entry is, without what a file carries.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-enum Row {
+pub enum Row<'a> {
     #[serde(rename = "d")]
     Dir,
     #[serde(rename = "f")]
     File,
     #[serde(rename = "l")]
-    Symlink(Vec<u8>),
+    Symlink(Cow<'a, [u8]>),
     #[serde(rename = "h")]
-    Hardlink(ImagePath),
+    Hardlink(Cow<'a, ImagePath>),
     #[serde(rename = "s")]
     Special,
     #[serde(rename = "w")]
     Whiteout,
     #[serde(rename = "o")]
     Opaque,
+}
+
+impl<'a> Row<'a> {
+    fn of(change: &'a Change<Payload>) -> Self {
+        match change {
+            Change::Dir => Self::Dir,
+            Change::File(_) => Self::File,
+            Change::Symlink(to) => Self::Symlink(to.into()),
+            Change::Hardlink(to) => Self::Hardlink(Cow::Borrowed(to)),
+            Change::Special => Self::Special,
+            Change::Whiteout => Self::Whiteout,
+            Change::Opaque => Self::Opaque,
+        }
+    }
 }
 
 impl<T> Found<T> {
@@ -77,35 +103,25 @@ impl<T> Found<T> {
     }
 }
 
-impl Entry {
+impl<'a> Entry<Tree<'a>> {
     /// What was read of the layer.
-    pub fn of(diff_id: Digest, read: &LayerRead) -> io::Result<Self> {
+    pub fn of(diff_id: Digest, read: &'a LayerRead) -> io::Result<Self> {
         let mut entry = Self {
             version: VERSION.to_owned(),
             diff_id,
             unpacked: read.unpacked,
             files: read.files,
-            tree: Vec::with_capacity(read.entries.len()),
+            tree: Tree(&read.entries),
             gaps: read.gaps.clone(),
             device: Found::new(Probe::Device, &read.noted),
             inventory: Found::new(Probe::Inventory, &read.noted),
             loading: Found::new(Probe::Loading, &read.noted),
         };
         for (number, LayerEntry { path, change }) in read.entries.iter().enumerate() {
-            let number = u32::try_from(number).map_err(io::Error::other)?;
-            let row = match change {
-                Change::File(payload) => {
-                    entry.add(number, Claim::on(path).probe(), payload);
-                    Row::File
-                }
-                Change::Dir => Row::Dir,
-                Change::Symlink(to) => Row::Symlink(to.clone()),
-                Change::Hardlink(to) => Row::Hardlink(to.clone()),
-                Change::Special => Row::Special,
-                Change::Whiteout => Row::Whiteout,
-                Change::Opaque => Row::Opaque,
-            };
-            entry.tree.push((path.clone(), row));
+            if let Change::File(payload) = change {
+                let number = u32::try_from(number).map_err(io::Error::other)?;
+                entry.add(number, Claim::on(path).probe(), payload);
+            }
         }
         Ok(entry)
     }
@@ -126,7 +142,9 @@ impl Entry {
             }
         }
     }
+}
 
+impl Entry {
     pub fn diff_id(&self) -> &Digest {
         &self.diff_id
     }
@@ -163,8 +181,8 @@ impl Entry {
             let change = match row {
                 Row::File => Change::File(kept.payload(number)),
                 Row::Dir => Change::Dir,
-                Row::Symlink(to) => Change::Symlink(to),
-                Row::Hardlink(to) => Change::Hardlink(to),
+                Row::Symlink(to) => Change::Symlink(to.into_owned()),
+                Row::Hardlink(to) => Change::Hardlink(to.into_owned()),
                 Row::Special => Change::Special,
                 Row::Whiteout => Change::Whiteout,
                 Row::Opaque => Change::Opaque,

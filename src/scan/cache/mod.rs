@@ -32,10 +32,6 @@ const MAX_BLOB_FILE: u64 = 4 << 10;
 const MAX_FACTS_FILE: u64 = 256 << 20;
 const MAX_FACTS: u64 = 2 << 30;
 
-/// The most entries of a layer whose facts are kept: writing them down takes as much memory again as they take
-/// themselves. Layers of real images have up to some 100,000.
-const MAX_ENTRIES: usize = 150_000;
-
 /// A use is noted when the last note is older than this.
 const NOTED_FOR: Duration = Duration::from_secs(60 * 60);
 
@@ -118,7 +114,7 @@ impl Cache {
 
     /// Keeps what was read of a layer whose digests were found right.
     pub fn keep(&self, read: &LayerRead) {
-        let Some(diff_id) = read.diff_id.filter(|_| read.entries.len() <= MAX_ENTRIES) else { return };
+        let Some(diff_id) = read.diff_id else { return };
         let kept = Entry::of(diff_id, read).and_then(|entry| {
             sealed::write(&self.layer_path(&diff_id), &self.temporary(), &entry)?;
             self.keep_blob(read, diff_id)

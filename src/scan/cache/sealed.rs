@@ -1,7 +1,7 @@
 //! Files that are there as a whole or not at all, and are believed only if they are what was written.
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::Path;
 
 use serde::Serialize;
@@ -19,7 +19,10 @@ const LEVEL: i32 = 3;
 
 /// Writes a file in the folder for temporary files, then renames it. Without a rename nothing is seen of it.
 pub fn write(path: &Path, temporary: &Path, value: &impl Serialize) -> io::Result<()> {
-    let packed = zstd::bulk::compress(&serde_json::to_vec(value)?, LEVEL)?;
+    // Only what is packed is held whole.
+    let mut encoder = BufWriter::new(zstd::stream::write::Encoder::new(Vec::new(), LEVEL)?);
+    serde_json::to_writer(&mut encoder, value)?;
+    let packed = encoder.into_inner().map_err(io::Error::from)?.finish()?;
     let mut file = tempfile::NamedTempFile::new_in(temporary)?;
     file.write_all(MAGIC)?;
     file.write_all(Digest::of(&packed).as_bytes())?;
