@@ -1,6 +1,6 @@
 //! Which cache a scan uses, and `imagelint cache`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::args::{CacheAction, CacheArgs, CacheCommandArgs, CacheFolder};
 use super::error::CliError;
@@ -65,6 +65,6 @@ pub fn open(args: &CacheArgs, screen: &Screen) -> Option<Cache> {
 /// One for this run alone: for several images that are to share what they have in common.
 pub fn temporary() -> Option<(tempfile::TempDir, Cache)> {
     let folder = tempfile::Builder::new().prefix("imagelint-").tempdir().ok()?;
-    let cache = Cache::open(Path::new(folder.path())).ok()?;
+    let cache = Cache::open(folder.path()).ok()?;
     Some((folder, cache))
 }

@@ -27,6 +27,10 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// All of them, worst first.
+    pub const ALL: [Self; 7] =
+        [Self::Fail, Self::Unknown, Self::Blocked, Self::Cpu, Self::Slow, Self::Warn, Self::Ok];
+
     pub fn word(self) -> &'static str {
         match self {
             Self::Fail => "fail",

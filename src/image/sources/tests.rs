@@ -308,6 +308,15 @@ fn words_are_paths_only_if_they_exist() {
     assert!(error("").contains("empty reference"));
 }
 
+/// What a client says before the body.
+pub(super) fn head_of(stream: &mut impl Read) -> Vec<u8> {
+    let (mut head, mut byte) = (Vec::new(), [0]);
+    while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n == 1) {
+        head.push(byte[0]);
+    }
+    head
+}
+
 /// A registry for one test: answers each request with what `answer` makes of its head, raw.
 fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -315,10 +324,7 @@ fn serve(answer: impl Fn(&str) -> Vec<u8> + Send + 'static) -> String {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
-            let (mut head, mut byte) = (Vec::new(), [0]);
-            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n == 1) {
-                head.push(byte[0]);
-            }
+            let head = head_of(&mut stream);
             let _ = stream.write_all(&answer(&String::from_utf8_lossy(&head).to_ascii_lowercase()));
         }
     });

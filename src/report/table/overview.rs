@@ -98,16 +98,7 @@ fn summary(page: &mut Page<'_>, images: &[ImageRow], work: Option<Work>) {
     if unread > 0 {
         parts.push(format!("{unread} could not be read"));
     }
-    let words = [
-        Verdict::Fail,
-        Verdict::Unknown,
-        Verdict::Blocked,
-        Verdict::Cpu,
-        Verdict::Slow,
-        Verdict::Warn,
-        Verdict::Ok,
-    ];
-    for word in words {
+    for word in Verdict::ALL {
         let n = images.iter().filter(|i| !i.unread && i.worst() == word).count();
         if n > 0 {
             parts.push(format!("{n} {word}"));

@@ -118,16 +118,7 @@ fn standing(fleet: &[&TargetReport]) -> String {
             if fleet.len() == 1 { "the target".to_owned() } else { format!("all {} targets", fleet.len()) }
         );
     }
-    let words = [
-        Verdict::Fail,
-        Verdict::Unknown,
-        Verdict::Blocked,
-        Verdict::Cpu,
-        Verdict::Slow,
-        Verdict::Warn,
-        Verdict::Ok,
-    ];
-    let present: Vec<Verdict> = words.into_iter().filter(|&w| of(w) > 0).collect();
+    let present: Vec<Verdict> = Verdict::ALL.into_iter().filter(|&w| of(w) > 0).collect();
     match present.as_slice() {
         [only] => format!("{}: {}", count(fleet.len(), "target", "targets"), meaning(*only)),
         several => {

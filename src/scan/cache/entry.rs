@@ -164,6 +164,11 @@ impl Entry {
         Probe::ALL.into_iter().filter(is_stale).collect()
     }
 
+    /// Whether any of the facts still hold.
+    pub fn is_of_use(&self) -> bool {
+        self.stale().len() < Probe::ALL.len()
+    }
+
     /// Whether reading it under these limits would come to an end.
     pub fn is_within(&self, stored: u64, options: &ScanOptions) -> bool {
         let limits = super::super::layer::limits(options);
@@ -233,7 +238,7 @@ pub struct Kept {
 impl Kept {
     /// `None` where nothing holds any more.
     pub fn new(entry: Entry, stale: Vec<Probe>) -> Option<Self> {
-        (stale.len() < Probe::ALL.len() && entry.fits()).then_some(Self { entry, stale })
+        (entry.is_of_use() && entry.fits()).then_some(Self { entry, stale })
     }
 
     /// Whether the entry of this number is that file.

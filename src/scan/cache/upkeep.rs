@@ -104,7 +104,7 @@ impl Cache {
     /// Whether any of a layer's facts still hold.
     fn is_of_use(&self, diff_id: &Digest) -> bool {
         let entry: Option<Entry> = sealed::read(&self.layer_path(diff_id), MAX_FACTS_FILE, MAX_FACTS);
-        entry.is_some_and(|e| e.diff_id() == diff_id && e.stale().len() < super::super::probe::Probe::ALL.len())
+        entry.is_some_and(|e| e.diff_id() == diff_id && e.is_of_use())
     }
 
     /// The files of one of the folders that the cache has named.

@@ -5,7 +5,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::super::tests::{Blobs, Sink, archive, config, gz, image, layer, layout};
+use super::super::tests::{Blobs, Sink, archive, config, gz, head_of, image, layer, layout};
 use super::*;
 use crate::image::Opened;
 
@@ -27,11 +27,7 @@ impl Daemon {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
-                let (mut head, mut byte) = (Vec::new(), [0]);
-                while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|n| n == 1) {
-                    head.push(byte[0]);
-                }
-                let head = String::from_utf8(head).unwrap();
+                let head = String::from_utf8(head_of(&mut stream)).unwrap();
                 let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
                 log.lock().unwrap().push(path.clone());
                 answer(&path, &mut stream);
