@@ -7,9 +7,14 @@ use super::super::text::{columns, cut, ranges};
 use crate::model::Verdict;
 
 /// Columns between two columns.
-pub(super) const GAP: usize = 2;
+const GAP: usize = 2;
 /// The least width of the first column that names need to leave.
-pub(super) const LABEL: usize = 24;
+const LABEL: usize = 24;
+
+/// Columns that the first column has on a screen of that width, however wide the rest is.
+pub(super) fn label_room(width: usize) -> usize {
+    LABEL.max(width / 3)
+}
 
 /// What stands above the columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +65,7 @@ pub(super) fn set(page: &mut Page<'_>, rows: &[Row], names: &[String], heads: He
     let one_block = |cols: &[Column]| cols.iter().map(|c| columns(&c.head).max(cell) + GAP).sum::<usize>();
     let width = page.width();
     let room = |name: usize| width.saturating_sub(2 + name);
-    let narrow = widest.min(LABEL.max(page.width() / 3));
+    let narrow = widest.min(label_room(page.width()));
     let mut legend = Vec::new();
     if heads == Heads::Numbers && one_block(&columns_) > room(narrow) {
         let (letters, meanings) = joined(rows, names.len());

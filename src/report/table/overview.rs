@@ -60,7 +60,7 @@ pub fn render(images: &[ImageRow], work: Option<Work>, style: &Style) -> String 
     }
     let mut order: Vec<&ImageRow> = images.iter().collect();
     order.sort_by_key(|i| (!i.unread, i.worst()));
-    let room = style.width.saturating_sub(2) / 2;
+    let room = grid::label_room(style.width);
     let row = |image: &&ImageRow| {
         let cells = names.iter().map(|name| {
             let found = image.verdicts.iter().find(|(n, _)| clean(n) == *name);
@@ -120,4 +120,56 @@ fn summary(page: &mut Page<'_>, images: &[ImageRow], work: Option<Work>) {
         text.push_str(&format!(" · exit {status}"));
     }
     page.flow(&[], 2, Ink::Plain, &text);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(reference: &str, verdicts: &[Verdict], unread: bool) -> ImageRow {
+        let verdicts =
+            verdicts.iter().enumerate().map(|(at, v)| (format!("a target with a name {at}"), *v)).collect();
+        ImageRow { reference: reference.into(), verdicts, unread, errors: usize::from(!unread), warnings: 2 }
+    }
+
+    #[test]
+    fn the_worst_come_first_and_what_was_not_read_before_them() {
+        let images = [
+            row("a:1", &[Verdict::Ok, Verdict::Slow], false),
+            row("b:1", &[Verdict::Ok, Verdict::Fail], false),
+            row("c:1", &[Verdict::Unknown, Verdict::Unknown], true),
+        ];
+        let work = Work { layers: 7, cached: 3, read: 2048 };
+        let text = render(&images, Some(work), &Style { width: 100, exit: Some(2), ..Style::default() });
+        let rows: Vec<Vec<&str>> = text.lines().skip(2).take(3).map(|l| l.split_whitespace().collect()).collect();
+        assert!(Verdict::ALL.is_sorted());
+        assert_eq!(rows, [["c:1", "-", "-"], ["b:1", "ok", "fail"], ["a:1", "ok", "slow"]]);
+        let last = "3 images: 1 could not be read, 1 fail, 1 slow · 2 errors, 6 warnings · 7 layers, 3 known; 2.0 KiB read";
+        let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words(&text).ends_with(&format!("{last} · exit 2")), "{text}");
+    }
+
+    #[test]
+    fn no_line_is_longer_than_the_screen_and_the_tag_is_seen() {
+        let long = format!("registry.example/{}/app:the-tag", "team/".repeat(30));
+        let many = [Verdict::Ok; 12];
+        for width in [40, 60, 80, 200] {
+            let text = render(
+                &[row(&long, &many, false), row("x", &many, false)],
+                None,
+                &Style { width, ..Style::default() },
+            );
+            assert!(text.lines().all(|line| columns(line) <= width), "{width}:\n{text}");
+            assert!(text.contains("app:the-tag "), "{width}:\n{text}");
+        }
+    }
+
+    #[test]
+    fn references_lose_their_beginning() {
+        assert_eq!(
+            (end_of("abc", 3), end_of("abcd", 3), end_of("", 0)),
+            ("abc".into(), "…cd".into(), String::new())
+        );
+        assert_eq!(end_of("日本語", 5), "…本語");
+    }
 }
