@@ -211,7 +211,7 @@ pub struct ScanArgs {
     /// Add the bytes of device code: per component and architecture, and what no target takes
     #[arg(long, help_heading = "Report")]
     pub sizes: bool,
-    /// Format on standard output: table, json, sarif or github
+    /// Format on standard output: table, json, sarif, github, markdown, junit or gitlab
     #[arg(long, short, default_value = "table", value_parser = format, help_heading = "Report")]
     pub format: Format,
 }
@@ -268,16 +268,20 @@ pub struct Output {
     pub file: PathBuf,
 }
 
+/// What reports with findings can be.
+const FORMATS: &str = "table, json, sarif, github, markdown, junit and gitlab";
+
 fn format(text: &str) -> Result<Format, String> {
     match text {
         "table" | "text" => Ok(Format::Table),
         "json" => Ok(Format::Json),
         "sarif" => Ok(Format::Sarif),
         "github" => Ok(Format::Github),
-        "markdown" | "html" | "junit" | "gitlab" => {
-            Err(format!("format {text} is not available yet; there are table, json, sarif and github"))
-        }
-        _ => Err("there are table, json, sarif and github".to_owned()),
+        "markdown" | "md" => Ok(Format::Markdown),
+        "junit" => Ok(Format::Junit),
+        "gitlab" => Ok(Format::Gitlab),
+        "html" => Err(format!("format html is not available yet; there are {FORMATS}")),
+        _ => Err(format!("there are {FORMATS}")),
     }
 }
 

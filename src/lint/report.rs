@@ -79,6 +79,7 @@ pub fn build(
         sizes: None,
         stats: StatsReport { counts: stats, seconds: None, stored_bytes_read: None },
         rules: Vec::new(),
+        base: String::new(),
     }
 }
 

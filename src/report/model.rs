@@ -47,9 +47,12 @@ pub struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<Sizes>,
     pub stats: StatsReport,
-    /// The rules that findings name.
+    /// The rules that it was held against, by id.
     #[serde(skip)]
     pub rules: Vec<RuleText>,
+    /// What goes before names of Dockerfiles where they are read from the repository's root: empty, or `docker/`.
+    #[serde(skip)]
+    pub base: String,
 }
 
 /// What formats tell of a rule.
@@ -61,6 +64,8 @@ pub struct RuleText {
     pub summary: &'static str,
     /// Markdown.
     pub page: &'static str,
+    /// Whether Dockerfiles are held against it.
+    pub of_dockerfiles: bool,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]

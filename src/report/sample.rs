@@ -65,6 +65,7 @@ fn base() -> Report {
             stored_bytes_read: None,
         },
         rules: Vec::new(),
+        base: String::new(),
     }
 }
 
@@ -476,6 +477,7 @@ pub fn lint() -> LintReport {
         severity: f.severity,
         summary: "What it says",
         page: "# a rule\n\n## Why\n",
+        of_dockerfiles: f.rule != "waiver-unmatched",
     });
     LintReport {
         schema: 1,
