@@ -42,8 +42,14 @@ impl Gathered {
     /// Adds a report; `exit`: the status that it alone would give. `unread`: the image could not be looked at.
     pub fn add(&mut self, report: &Report, unread: bool, exit: Option<u8>) {
         match &mut self.parts {
-            // A run without results would close the image's alerts, and its error is told elsewhere.
-            Parts::Sarif(_) | Parts::Github { .. } if unread => return,
+            // A run without results would close the image's alerts.
+            Parts::Sarif(_) if unread => return,
+            // Its error is told elsewhere.
+            Parts::Github { all, .. } if unread => {
+                let name = report.image.as_ref().map_or("", |i| i.reference.as_str());
+                all.tell(&format!("{}: could not be read", clean(name)));
+                return;
+            }
             Parts::Sarif(runs) => runs.push(sarif::of_image(report, exit, self.several)),
             Parts::Github { all, aside } => annotate(all, aside, report, self.several),
             Parts::Markdown(document) => document.add(report, unread, exit),

@@ -15,6 +15,7 @@ mod loader;
 mod plan;
 mod rebuild;
 mod registry;
+mod reports;
 mod servers;
 mod shape;
 mod sources;

@@ -100,21 +100,25 @@ fn case(out: &mut String, case: &Case) {
 
 fn attribute(out: &mut String, name: &str, value: &str) {
     out.push_str(&format!(" {name}=\""));
-    text(out, value);
+    // As they are, they would be read as blanks.
+    escape(out, value, "&#10;", "&#9;");
     out.push('"');
 }
 
-/// Escaped; characters that XML cannot hold are dropped.
 fn text(out: &mut String, value: &str) {
+    escape(out, value, "\n", "\t");
+}
+
+/// Characters that XML cannot hold are dropped.
+fn escape(out: &mut String, value: &str, line_feed: &str, tab: &str) {
     for c in value.chars() {
         match c {
             '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '"' => out.push_str("&quot;"),
-            // Kept in attributes, too, where they would be read as blanks.
-            '\n' => out.push_str("&#10;"),
-            '\t' => out.push_str("&#9;"),
+            '\n' => out.push_str(line_feed),
+            '\t' => out.push_str(tab),
             '\u{fffe}' | '\u{ffff}' => {}
             c if c.is_control() => {}
             c => out.push(c),
@@ -129,7 +133,11 @@ mod tests {
     #[test]
     fn what_xml_cannot_hold_is_dropped() {
         let mut out = String::new();
-        text(&mut out, "a<b>&\"'\u{0}\u{1b}[2J\u{7f}\u{85}\u{ffff}]]>\r\n\té");
-        assert_eq!(out, "a&lt;b&gt;&amp;&quot;'[2J]]&gt;&#10;&#9;é");
+        let evil = "a<b>&\"'\u{0}\u{1b}[2J\u{7f}\u{85}\u{ffff}]]>\r\n\té";
+        text(&mut out, evil);
+        assert_eq!(out, "a&lt;b&gt;&amp;&quot;'[2J]]&gt;\n\té");
+        out.clear();
+        attribute(&mut out, "a", evil);
+        assert_eq!(out, " a=\"a&lt;b&gt;&amp;&quot;'[2J]]&gt;&#10;&#9;é\"");
     }
 }
