@@ -215,7 +215,7 @@ pub struct ScanArgs {
     /// Add the bytes of device code: per component and architecture, and what no target takes
     #[arg(long, help_heading = "Report")]
     pub sizes: bool,
-    /// Format on standard output: table, json, sarif or github
+    /// Format on standard output: table, json, sarif, github, markdown, junit or gitlab
     #[arg(long, short, default_value = "table", value_parser = format, help_heading = "Report")]
     pub format: Format,
 }
@@ -272,16 +272,20 @@ pub struct Output {
     pub file: PathBuf,
 }
 
+/// What reports with findings can be.
+const FORMATS: &str = "table, json, sarif, github, markdown, junit and gitlab";
+
 fn format(text: &str) -> Result<Format, String> {
     match text {
         "table" | "text" => Ok(Format::Table),
         "json" => Ok(Format::Json),
         "sarif" => Ok(Format::Sarif),
         "github" => Ok(Format::Github),
-        "markdown" | "html" | "junit" | "gitlab" => {
-            Err(format!("format {text} is not available yet; there are table, json, sarif and github"))
-        }
-        _ => Err("there are table, json, sarif and github".to_owned()),
+        "markdown" | "md" => Ok(Format::Markdown),
+        "junit" => Ok(Format::Junit),
+        "gitlab" => Ok(Format::Gitlab),
+        "html" => Err(format!("format html is not available yet; there are {FORMATS}")),
+        _ => Err(format!("there are {FORMATS}")),
     }
 }
 
@@ -427,13 +431,13 @@ mod tests {
     fn usage_errors_name_what_is_wrong() {
         let error = |args: &[&str]| parse(args).unwrap_err().to_string();
         assert!(error(&["scan"]).contains("IMAGE"));
-        assert!(error(&["scan", "x", "--format", "junit"]).contains("not available yet"));
+        assert!(error(&["scan", "x", "--format", "html"]).contains("not available yet"));
         assert!(error(&["scan", "x", "-o", "report.json"]).contains("json=report.json"));
         assert!(error(&["scan", "x", "--from-evidence", "e"]).contains("cannot be used"));
         assert!(error(&["scan", "x", "--width", "20"]).contains("40"));
         assert!(error(&["scan", "x", "--baseline"]).contains("--baseline"));
         assert!(error(&["scan", "x", "--max-layer-size", "many"]).contains("64GiB"));
-        for args in [&["scan"][..], &["scan", "x", "--format", "junit"], &["nonsense"]] {
+        for args in [&["scan"][..], &["scan", "x", "--format", "html"], &["nonsense"]] {
             assert_eq!(parse(args).unwrap_err().exit_code(), 2);
         }
         assert!(parse(&["scan", "--from-evidence", "e"]).is_ok());

@@ -152,7 +152,7 @@ fn show<T: Serialize>(
             render(serde_json::to_writer_pretty(&mut out, rows).map_err(Into::into))?;
             out
         }
-        Format::Table | Format::Sarif | Format::Github => {
+        Format::Table | Format::Sarif | Format::Github | Format::Markdown | Format::Junit | Format::Gitlab => {
             let rows = rows.iter().map(|r| cells(r).iter().map(|c| clean(c)).collect());
             table(head, rows, screen.style(None).width).into_bytes()
         }

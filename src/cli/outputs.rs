@@ -3,7 +3,7 @@
 use super::args::Output;
 use super::error::CliError;
 use super::output::{NewFile, Screen};
-use crate::report::{self, Format, Report, sarif};
+use crate::report::{self, Format, Gathered, Report};
 
 /// Files that are written as the reports come, and are there when all have come.
 pub struct Outputs<'a> {
@@ -14,26 +14,27 @@ pub struct Outputs<'a> {
 struct Pending<'a> {
     output: &'a Output,
     file: Option<NewFile>,
-    /// One log holds all images.
-    runs: Vec<sarif::Run>,
+    /// Of formats that are one document.
+    gathered: Option<Gathered>,
 }
 
 impl<'a> Outputs<'a> {
     pub fn new(outputs: &'a [Output], several: bool) -> Self {
-        let pending = |output| Pending { output, file: None, runs: Vec::new() };
+        let pending =
+            |output: &'a Output| Pending { output, file: None, gathered: Gathered::new(output.format, several) };
         Self { files: outputs.iter().map(pending).collect(), several }
     }
 
-    /// Adds an image. `unread`: nothing could be said of it, which only lines of JSON tell.
+    /// Adds an image. `unread`: nothing could be said of it, which tables have no line for.
     pub fn add(&mut self, report: &Report, status: u8, unread: bool, screen: &Screen) -> Result<(), CliError> {
         let style = screen.file_style(Some(status));
         for pending in &mut self.files {
             let format = pending.output.format;
-            if unread && format != Format::Json {
+            if let Some(gathered) = &mut pending.gathered {
+                gathered.add(report, unread, Some(status));
                 continue;
             }
-            if format == Format::Sarif {
-                pending.runs.push(sarif::of_image(report, Some(status), self.several));
+            if unread && format != Format::Json {
                 continue;
             }
             let mut out = Vec::new();
@@ -46,11 +47,12 @@ impl<'a> Outputs<'a> {
         Ok(())
     }
 
-    pub fn finish(self) -> Result<(), CliError> {
+    /// `status`: of the whole run.
+    pub fn finish(self, status: u8) -> Result<(), CliError> {
         for mut pending in self.files {
-            if pending.output.format == Format::Sarif {
-                let log = log(std::mem::take(&mut pending.runs))?;
-                pending.file()?.write(&log)?;
+            if let Some(gathered) = pending.gathered.take() {
+                let document = document(gathered, status)?;
+                pending.file()?.write(&document)?;
             }
             pending.file()?;
             if let Some(file) = pending.file {
@@ -71,9 +73,9 @@ impl Pending<'_> {
     }
 }
 
-/// One SARIF log of several images.
-pub fn log(runs: Vec<sarif::Run>) -> Result<Vec<u8>, CliError> {
-    sarif::log(runs).map_err(|source| CliError::Write { place: "the report".into(), source })
+/// One document of all images.
+pub fn document(gathered: Gathered, status: u8) -> Result<Vec<u8>, CliError> {
+    gathered.finish(Some(status)).map_err(|source| CliError::Write { place: "the report".into(), source })
 }
 
 /// Rendering goes to memory, so what can fail is the report itself.

@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::lint::Beside;
 use super::many;
 use super::output::Screen;
-use super::outputs::{Outputs, log, render};
+use super::outputs::{Outputs, document, render};
 use super::policy::{self, Asked, Chosen};
 use super::reader::{Read, Reader};
 use super::saved;
@@ -21,12 +21,11 @@ use crate::image::sources::OpenOptions;
 use crate::lint::{self, JudgeOptions};
 use crate::model::{Evidence, Gap, ImageFacts};
 use crate::report::table::overview::{self, ImageRow, Work};
-use crate::report::{self, Format, Report, sarif};
+use crate::report::{self, Format, Gathered, Report};
 use crate::scan::LayerRun;
 
 pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     let mut first = true;
-    let mut runs = Vec::new();
     let baseline = args.baseline.as_deref().map(baseline::of_images).transpose()?;
     let amend = |report: &mut Report, made: &Made<'_>| {
         if args.sizes {
@@ -44,15 +43,21 @@ pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     let in_short = args.image.many.list.is_some() && screen.verbose() == 0;
     let (mut rows, mut work) = (Vec::new(), Work::default());
     let mut several_images = false;
+    // Of a format that is one document, however many images.
+    let mut gathered: Option<Gathered> = None;
     let status = judge_and_amend(&args.image, screen, amend, |judged| {
         let Judged { report, status, several, unread, .. } = judged;
         several_images = several;
         let style = screen.style(Some(status));
         let mut out = Vec::new();
+        if gathered.is_none() {
+            gathered = Gathered::new(args.format, several);
+        }
+        if let Some(gathered) = &mut gathered {
+            gathered.add(report, unread, Some(status));
+            return Ok(());
+        }
         match args.format {
-            // One log, however many images.
-            Format::Sarif if unread => {}
-            Format::Sarif => runs.push(sarif::of_image(report, Some(status), several)),
             Format::Table if several => {
                 rows.push(ImageRow::new(report, unread));
                 for run in judged.runs.iter().flatten() {
@@ -65,15 +70,13 @@ pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
                     first = false;
                 }
             }
-            // An image that could not be read is an error on its own.
-            Format::Github if unread => {}
             _ if several => render(report::write_next(report, first, args.format, &style, &mut out))?,
             _ => render(report::write(report, args.format, &style, &mut out))?,
         }
         screen.print(&out)
     })?;
-    if args.format == Format::Sarif && !runs.is_empty() {
-        screen.print(&log(runs)?)?;
+    if let Some(gathered) = gathered.filter(|g| !g.is_empty()) {
+        screen.print(&document(gathered, status)?)?;
     }
     if args.format == Format::Table && several_images {
         let work = (work.layers > 0).then_some(work);
@@ -194,7 +197,7 @@ pub fn judge_and_amend(
     if let Some(saved) = saved {
         saved.finish()?;
     }
-    outputs.finish()?;
+    outputs.finish(worst)?;
     Ok(worst)
 }
 

@@ -5,14 +5,12 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use crate::model::{Finding, Severity};
+use crate::report::Report;
+use crate::report::fingerprint::{self, repository};
 use crate::report::lint::LintReport;
-use crate::report::{Report, fingerprint};
 
 /// What no baseline covers: that the scan is not whole, and what is wrong with waivers.
 const NEVER_KNOWN: [&str; 3] = ["scan-incomplete", "waiver-expired", "waiver-unmatched"];
-
-/// Schemes that stand before a path: what follows their colon is no tag.
-const SCHEMES: [&str; 7] = ["oci", "oci-archive", "docker-archive", "dir", "tar", "file", "squashfs"];
 
 /// Earlier reports, one per image or one of Dockerfiles.
 #[derive(Debug, Clone)]
@@ -91,15 +89,6 @@ impl Baseline {
             self.0.iter().find(|k| k.image.as_ref().is_some_and(|i| wanted(&i.reference)))
         };
         of(&|r| r == reference).or_else(|| of(&|r| repository(r) == repository(reference)))
-    }
-}
-
-/// A reference without tag and digest.
-fn repository(reference: &str) -> &str {
-    let name = reference.split_once("@sha256:").map_or(reference, |(name, _)| name);
-    match name.rsplit_once(':') {
-        Some((head, tag)) if !tag.contains('/') && !SCHEMES.contains(&head) => head,
-        _ => name,
     }
 }
 

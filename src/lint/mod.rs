@@ -131,7 +131,9 @@ fn report_of(
     let (findings, waived) = waive::apply(findings, fleet, options.today, "", &of_images);
     let mut report = report::build(images, cases, findings, plan, catalog, options.allow_gaps);
     report.waived = waived;
-    report.rules = rules::texts(report.findings.iter().chain(&report.waived));
+    let off = |r: &rules::Rule| matches!(fleet.levels.get(r.id), Some(crate::config::Level::Off));
+    let against = |r: &rules::Rule| r.needs.is_none() && !off(r);
+    report.rules = rules::texts(against, report.findings.iter().chain(&report.waived));
     report
 }
 

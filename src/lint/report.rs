@@ -81,6 +81,7 @@ pub fn build(
         policy: None,
         overruled: Vec::new(),
         rules: Vec::new(),
+        base: String::new(),
     }
 }
 

@@ -36,6 +36,19 @@ macro_rules! rule {
     };
 }
 
+impl Rule {
+    fn text(&self) -> RuleText {
+        RuleText {
+            id: self.id,
+            severity: self.severity,
+            summary: self.summary,
+            page: self.page,
+            // Some are of images and of Dockerfiles.
+            of_dockerfiles: CHECKS.iter().any(|c| c.id == self.id),
+        }
+    }
+}
+
 /// All rules, by id.
 pub static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
     // What images and Dockerfiles are both asked for is one rule.
@@ -115,11 +128,11 @@ pub fn find(id: &str) -> Option<&'static Rule> {
     RULES.iter().find(|r| r.id == id)
 }
 
-/// The rules that findings name, each once, by id.
-pub fn texts<'a>(findings: impl Iterator<Item = &'a Finding>) -> Vec<RuleText> {
-    let ids: BTreeSet<&str> = findings.map(|f| f.rule.as_str()).collect();
-    let text = |r: &Rule| RuleText { id: r.id, severity: r.severity, summary: r.summary, page: r.page };
-    ids.into_iter().filter_map(find).map(text).collect()
+/// The rules that something was held against, and those that its findings name, by id.
+pub fn texts<'a>(against: impl Fn(&Rule) -> bool, findings: impl Iterator<Item = &'a Finding>) -> Vec<RuleText> {
+    let named: BTreeSet<&str> = findings.map(|f| f.rule.as_str()).collect();
+    let told = |r: &&Rule| against(r) || named.contains(r.id);
+    RULES.iter().filter(told).map(Rule::text).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! By what a finding is known again in another run: code scanning matches alerts by it, and a baseline its findings.
 //! Not its wording, which names versions and architectures, nor layers, nor its place among others.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use crate::model::{Digest, Finding};
 
@@ -23,6 +23,46 @@ pub fn of(finding: &Finding) -> String {
     let mut print = Digest::of(about.as_bytes()).hex();
     print.truncate(32);
     print
+}
+
+/// Gives each finding of a report a print of its own, also those that are alike.
+#[derive(Debug, Default)]
+pub struct Prints(HashMap<String, usize>);
+
+impl Prints {
+    /// Where the file that a finding is in is told beside its print.
+    pub fn beside_file(&mut self, finding: &Finding) -> String {
+        let print = of(finding);
+        if finding.fingerprint.is_some() { print } else { self.numbered(print) }
+    }
+
+    /// Where nothing else tells findings apart: `whole` is what all of them are about, the repository of an image.
+    pub fn within(&mut self, whole: &str, finding: &Finding) -> String {
+        let about = [whole, &subject(finding), &finding.targets.join(",")].join("\0");
+        let mut print = Digest::of(about.as_bytes()).hex();
+        print.truncate(32);
+        self.numbered(print)
+    }
+
+    fn numbered(&mut self, mut print: String) -> String {
+        let times = self.0.entry(print.clone()).and_modify(|n| *n += 1).or_insert(1);
+        if *times > 1 {
+            print.push_str(&format!(":{times}"));
+        }
+        print
+    }
+}
+
+/// Schemes that stand before a path: what follows their colon is no tag.
+const SCHEMES: [&str; 7] = ["oci", "oci-archive", "docker-archive", "dir", "tar", "file", "squashfs"];
+
+/// A reference without tag and digest.
+pub fn repository(reference: &str) -> &str {
+    let name = reference.split_once("@sha256:").map_or(reference, |(name, _)| name);
+    match name.rsplit_once(':') {
+        Some((head, tag)) if !tag.contains('/') && !SCHEMES.contains(&head) => head,
+        _ => name,
+    }
 }
 
 fn about(finding: &Finding) -> String {

@@ -2,45 +2,81 @@
 
 use std::fmt::Write;
 
-use super::table::tally;
+use super::table::tally_of;
 use super::text::{clean, count, rooted};
-use crate::model::{Finding, Severity};
+use super::told::details;
+use crate::model::{Confidence, Finding, Severity, Verdict};
 
 /// GitHub shows so many annotations of each level that a step makes.
 const SHOWN: usize = 10;
 
-/// The worst ten of each level, and one line that counts all. `base` goes before the names of files.
-pub fn render(findings: &[Finding], base: &str, more: &str) -> String {
-    let mut out = String::new();
-    let mut rest = Vec::new();
-    for severity in [Severity::Error, Severity::Warning, Severity::Note] {
-        let mut of_level: Vec<&Finding> = findings.iter().filter(|f| f.severity == severity).collect();
-        of_level.sort_by_key(|f| (f.verdict, std::cmp::Reverse(f.confidence)));
-        for finding in of_level.iter().take(SHOWN) {
-            annotation(&mut out, finding, base);
-        }
-        let hidden = of_level.len().saturating_sub(SHOWN);
-        if hidden > 0 {
-            let (one, many) = match severity {
-                Severity::Error => ("error", "errors"),
-                Severity::Warning => ("warning", "warnings"),
-                Severity::Note => ("note", "notes"),
-            };
-            rest.push(count(hidden, one, many));
-        }
-    }
-    out.push_str(&tally(findings));
-    if !rest.is_empty() {
-        let _ = write!(out, "; {} not annotated, as GitHub shows {SHOWN} of each level", rest.join(", "));
-    }
-    if !more.is_empty() {
-        let _ = write!(out, "; {more}");
-    }
-    out.push('\n');
-    out
+const LEVELS: [Severity; 3] = [Severity::Error, Severity::Warning, Severity::Note];
+
+/// The worst of each level, however many reports there are, and how many there are in all.
+#[derive(Debug, Default)]
+pub struct Annotations {
+    of_level: [Level; LEVELS.len()],
+    /// A line for each of several images.
+    images: Vec<String>,
 }
 
-fn annotation(out: &mut String, finding: &Finding, base: &str) {
+#[derive(Debug, Default)]
+struct Level {
+    worst: Vec<(Rank, String)>,
+    count: usize,
+}
+
+type Rank = (Verdict, std::cmp::Reverse<Confidence>);
+
+impl Annotations {
+    /// `base` goes before the names of files; `image`: the one of several that they are of.
+    pub fn add(&mut self, findings: &[Finding], base: &str, image: Option<&str>) {
+        for (severity, level) in LEVELS.into_iter().zip(&mut self.of_level) {
+            for finding in findings.iter().filter(|f| f.severity == severity) {
+                level.count += 1;
+                let rank = (finding.verdict, std::cmp::Reverse(finding.confidence));
+                let place = level.worst.partition_point(|(r, _)| *r <= rank);
+                if place < SHOWN {
+                    level.worst.insert(place, (rank, annotation(finding, base, image)));
+                    level.worst.truncate(SHOWN);
+                }
+            }
+        }
+    }
+
+    /// A line that says how one of several images does.
+    pub fn tell(&mut self, line: &str) {
+        // No name begins a line: it might be taken for a command.
+        self.images.push(format!("- {line}\n"));
+    }
+
+    /// The annotations, and a line that counts all of them.
+    pub fn finish(&self, more: &str) -> String {
+        let mut out: String = self.of_level.iter().flat_map(|l| &l.worst).map(|(_, text)| text.as_str()).collect();
+        self.images.iter().for_each(|line| out.push_str(line));
+        out.push_str(&tally_of(self.of_level.each_ref().map(|l| l.count)));
+        let words = [("error", "errors"), ("warning", "warnings"), ("note", "notes")];
+        let hidden = self.of_level.iter().map(|l| l.count - l.worst.len()).zip(words).filter(|(n, _)| *n > 0);
+        let rest: Vec<String> = hidden.map(|(n, (one, many))| count(n, one, many)).collect();
+        if !rest.is_empty() {
+            let _ = write!(out, "; {} not annotated, as GitHub shows {SHOWN} of each level", rest.join(", "));
+        }
+        if !more.is_empty() {
+            let _ = write!(out, "; {more}");
+        }
+        out.push('\n');
+        out
+    }
+}
+
+/// The worst ten of each level of one report, and one line that counts all.
+pub fn render(findings: &[Finding], base: &str, more: &str) -> String {
+    let mut all = Annotations::default();
+    all.add(findings, base, None);
+    all.finish(more)
+}
+
+fn annotation(finding: &Finding, base: &str, image: Option<&str>) -> String {
     let command = match finding.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -58,15 +94,13 @@ fn annotation(out: &mut String, finding: &Finding, base: &str) {
         }
     }
     properties.push(format!("title={}", property(&finding.rule)));
-    let mut message = clean(&finding.message);
-    if let (None, Some(path)) = (&finding.dockerfile, &finding.path) {
-        let _ = write!(message, "\nat {path}");
+    let of = image.map_or(String::new(), |image| format!("{}: ", clean(image)));
+    let mut message = format!("{of}{}", clean(&finding.message));
+    for detail in details(finding, base) {
+        // Writing to a String cannot fail.
+        let _ = write!(message, "\n{detail}");
     }
-    if let Some(help) = &finding.help {
-        let _ = write!(message, "\nhelp: {}", clean(help));
-    }
-    // Writing to a String cannot fail.
-    let _ = writeln!(out, "::{command} {}::{}", properties.join(","), data(&message));
+    format!("::{command} {}::{}\n", properties.join(","), data(&message))
 }
 
 /// As the runner unescapes the text behind `::`.
@@ -82,7 +116,7 @@ fn property(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{FilePlace, Verdict};
+    use crate::model::FilePlace;
 
     fn finding(severity: Severity, message: &str) -> Finding {
         let place = FilePlace { file: "a,b/Dockerfile".into(), line: 3, column: 5, end_line: 3, end_column: 9 };
@@ -96,7 +130,7 @@ mod tests {
         assert_eq!(
             line,
             "::error file=sub/a%2Cb/Dockerfile,line=3,endLine=3,col=5,endColumn=9,title=some-rule::\
-             100 %25 wrong: a,b\\x0a::set-output name=x::y"
+             100 %25 wrong: a,b\\x0a::set-output name=x::y%0Ain: sub/a,b/Dockerfile:3"
         );
         assert_eq!(text.lines().count(), 2, "nothing of a message makes a line of its own");
     }
@@ -114,6 +148,28 @@ mod tests {
         assert_eq!(
             last,
             "13 errors, 1 warning, 13 notes; 3 errors, 3 notes not annotated, as GitHub shows 10 of each level"
+        );
+    }
+
+    #[test]
+    fn of_several_images_the_worst_ten_are_told() {
+        let mut all = Annotations::default();
+        for image in ["a:1", "b:1", "::error::c"] {
+            let mut findings: Vec<Finding> = (0..6).map(|_| finding(Severity::Error, "m")).collect();
+            findings[5].verdict = Verdict::Fail;
+            all.add(&findings, "", Some(image));
+            all.tell(&format!("{image}: fail"));
+        }
+        let text = all.finish("");
+        let errors: Vec<&str> = text.lines().filter(|l| l.starts_with("::")).collect();
+        assert_eq!(errors.len(), 10);
+        for (line, image) in errors.iter().zip(["a:1: m", "b:1: m", "::error::c: m"]) {
+            assert!(line.contains(image), "the worst first: {line}");
+        }
+        assert!(
+            text.contains("\n- b:1: fail\n")
+                && text.ends_with("18 errors; 8 errors not annotated, as GitHub shows 10 of each level\n"),
+            "{text}"
         );
     }
 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::table::against_baseline;
 use super::text::count;
-use super::{Format, PolicyReport, RuleText, Style, Tool, github, lint_table, sarif};
+use super::{Format, PolicyReport, RuleText, Style, Tool, github, gitlab, junit, lint_table, markdown, sarif};
 use crate::model::Finding;
 
 /// The whole report of a run over Dockerfiles.
@@ -41,7 +41,7 @@ pub struct LintReport {
     /// What goes before names of files where they are read from the repository's root: empty, or `docker/`.
     #[serde(skip)]
     pub base: String,
-    /// The rules that findings name.
+    /// The rules that files were held against, and those that findings name, by id.
     #[serde(skip)]
     pub rules: Vec<RuleText>,
 }
@@ -67,6 +67,9 @@ impl LintReport {
             }
             Format::Sarif => out.write_all(&sarif::log(vec![sarif::of_files(self, style.exit)])?),
             Format::Github => out.write_all(github::render(&self.findings, &self.base, &self.aside()).as_bytes()),
+            Format::Markdown => out.write_all(markdown::of_files(self, style.exit).as_bytes()),
+            Format::Junit => out.write_all(junit::document(&junit::of_files(self)).as_bytes()),
+            Format::Gitlab => out.write_all(&gitlab::document(&gitlab::of_files(self))?),
         }
     }
 

@@ -4,14 +4,20 @@
 pub mod diff;
 mod diff_table;
 pub mod fingerprint;
+mod gathered;
 pub mod github;
+pub mod gitlab;
 pub mod inspect;
 pub mod json;
+pub mod junit;
 pub mod lint;
 mod lint_table;
+pub mod markdown;
 pub mod model;
 mod paint;
 pub mod rebuild;
+#[cfg(test)]
+mod same;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod sarif;
@@ -20,11 +26,13 @@ mod snippet;
 pub mod source;
 pub mod table;
 pub mod text;
+mod told;
 pub mod unified;
 pub mod verify;
 
 use std::io::{self, Write};
 
+pub use gathered::Gathered;
 pub use model::*;
 pub use paint::Ink;
 pub use sizes::{ArchSize, ComponentSize, Sizes, Unused};
@@ -39,6 +47,12 @@ pub enum Format {
     Sarif,
     /// Annotations of a GitHub Actions step.
     Github,
+    /// A job's summary, a comment of a pull request.
+    Markdown,
+    /// JUnit's XML.
+    Junit,
+    /// GitLab's Code Quality.
+    Gitlab,
 }
 
 /// How text is laid out. What is told does not depend on it, but for lists that `verbose` unfolds.
@@ -65,23 +79,16 @@ pub fn write(report: &Report, format: Format, style: &Style, out: &mut dyn Write
         Format::Table if report.image.is_none() => out.write_all(inspect::render(report, style).as_bytes()),
         Format::Table => out.write_all(table::render(report, style).as_bytes()),
         Format::Json => json::write_pretty(report, out),
-        Format::Sarif => out.write_all(&sarif::log(vec![sarif::of_image(report, style.exit, false)])?),
-        Format::Github => out.write_all(github_text(report).as_bytes()),
+        Format::Sarif | Format::Github | Format::Markdown | Format::Junit | Format::Gitlab => {
+            let mut one = Gathered::new(format, false);
+            one.iter_mut().for_each(|g| g.add(report, false, style.exit));
+            one.map_or(Ok(()), |g| out.write_all(&g.finish(style.exit)?))
+        }
     }
 }
 
-fn github_text(report: &Report) -> String {
-    let image = report.image.as_ref();
-    let mut aside = image.map_or(String::new(), |i| format!("{}: {}", text::clean(&i.reference), i.verdict));
-    let baseline = table::against_baseline(report.known.as_deref(), report.resolved);
-    if !baseline.is_empty() {
-        aside.push_str(&format!("; {baseline}"));
-    }
-    github::render(&report.findings, "", &aside)
-}
-
-/// Writes one report of several: JSON lines, or tables with a blank line between them. SARIF is one log however many
-/// there are; see [`sarif::log`].
+/// Writes one report of several: JSON lines, or tables with a blank line between them. Other formats are one document
+/// however many there are; see [`Gathered`].
 pub fn write_next(
     report: &Report,
     first: bool,
@@ -91,11 +98,13 @@ pub fn write_next(
 ) -> io::Result<()> {
     match format {
         Format::Json => json::write_line(report, out),
-        Format::Sarif | Format::Github => write(report, format, style, out),
         Format::Table => {
             if !first {
                 out.write_all(b"\n")?;
             }
+            write(report, format, style, out)
+        }
+        Format::Sarif | Format::Github | Format::Markdown | Format::Junit | Format::Gitlab => {
             write(report, format, style, out)
         }
     }

@@ -53,9 +53,12 @@ pub struct Report {
     /// Comments that the policy does not let count.
     #[serde(skip)]
     pub overruled: Vec<String>,
-    /// The rules that findings name.
+    /// The rules that it was held against, by id.
     #[serde(skip)]
     pub rules: Vec<RuleText>,
+    /// What goes before names of Dockerfiles where they are read from the repository's root: empty, or `docker/`.
+    #[serde(skip)]
+    pub base: String,
 }
 
 /// What was judged by, kept apart from what was judged.
@@ -76,6 +79,8 @@ pub struct RuleText {
     pub summary: &'static str,
     /// Markdown.
     pub page: &'static str,
+    /// Whether Dockerfiles are held against it.
+    pub of_dockerfiles: bool,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -69,6 +69,7 @@ fn base() -> Report {
             stored_bytes_read: None,
         },
         rules: Vec::new(),
+        base: String::new(),
     }
 }
 

@@ -4,7 +4,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use self::model::{
     ArtifactChange, ArtifactLocation, Automation, Configuration, Content, Driver, Fix, Invocation, Location, Log,
@@ -13,9 +13,10 @@ use self::model::{
 };
 
 pub use self::model::Run;
+use super::fingerprint::Prints;
 use super::lint::LintReport;
 use super::text::rooted;
-use super::{Report, RuleText, fingerprint};
+use super::{Report, RuleText};
 use crate::model::{AcceptedBy, EditReport, FilePlace, Finding, ImagePath, Severity};
 
 const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
@@ -49,8 +50,11 @@ pub fn of_image(report: &Report, exit: Option<u8>, several: bool) -> Run {
         let level = if gap.effect == crate::model::GapEffect::Image { "error" } else { "note" };
         Notification { level, message: Text::new(&gap.why), locations: location.into_iter().collect() }
     });
-    let place = |f: &Finding| place(f, "", Some(reference));
-    let mut run = run(&report.tool, &report.rules, &report.findings, &report.waived, gaps.collect(), exit, &place);
+    let place = |f: &Finding| place(f, &report.base, Some(reference));
+    // Of many images, each telling all rules would take most of the log.
+    let named: BTreeSet<&str> = report.findings.iter().chain(&report.waived).map(|f| f.rule.as_str()).collect();
+    let rules: Vec<RuleText> = report.rules.iter().filter(|r| !several || named.contains(r.id)).copied().collect();
+    let mut run = run(&report.tool, &rules, &report.findings, &report.waived, gaps.collect(), exit, &place);
     run.automation_details = several.then(|| Automation { id: format!("imagelint {reference}/") });
     run
 }
@@ -71,8 +75,8 @@ fn run(
     exit: Option<u8>,
     place: &dyn Fn(&Finding) -> Location,
 ) -> Run {
-    let mut seen = HashMap::new();
-    let results = findings.iter().chain(waived).map(|f| result(f, rules, place(f), &mut seen)).collect();
+    let mut prints = Prints::default();
+    let results = findings.iter().chain(waived).map(|f| result(f, rules, place(f), &mut prints)).collect();
     Run {
         tool: Tool {
             driver: Driver {
@@ -112,8 +116,12 @@ fn rule(rule: &RuleText) -> Rule {
     }
 }
 
-fn result(finding: &Finding, rules: &[RuleText], location: Location, seen: &mut HashMap<String, usize>) -> Result {
+fn result(finding: &Finding, rules: &[RuleText], location: Location, prints: &mut Prints) -> Result {
     let mut text = finding.message.clone();
+    // Where the place is a Dockerfile's line, what it made is told.
+    if let (Some(_), Some(path)) = (&finding.dockerfile, &finding.path) {
+        text.push_str(&format!("\nAt {path}"));
+    }
     if let Some(help) = &finding.help {
         text.push_str(&format!("\nHelp: {help}"));
     }
@@ -141,7 +149,7 @@ fn result(finding: &Finding, rules: &[RuleText], location: Location, seen: &mut 
         },
         justification: Some(accepted.reason.clone()).filter(|r| !r.is_empty()),
     });
-    let print = numbered(finding, seen);
+    let print = prints.beside_file(finding);
     Result {
         rule_id: finding.rule.clone(),
         rule_index: rules.iter().position(|r| r.id == finding.rule),
@@ -161,6 +169,7 @@ fn result(finding: &Finding, rules: &[RuleText], location: Location, seen: &mut 
             verdict: finding.verdict,
             targets: finding.targets.clone(),
             because: finding.because.clone(),
+            path: finding.path.as_ref().map(ToString::to_string),
         },
     }
 }
@@ -178,11 +187,14 @@ fn place(finding: &Finding, base: &str, image: Option<&str>) -> Location {
         (Some(place), _) => {
             Some(PhysicalLocation { artifact_location: artifact(base, &place.file), region: Some(region(place)) })
         }
-        (None, Some(path)) => Some(PhysicalLocation { artifact_location: in_image(path), region: None }),
-        // Code scanning takes no result without a file.
-        (None, None) => {
-            image.map(|reference| PhysicalLocation { artifact_location: artifact("", reference), region: None })
+        // Code scanning takes no result without a file and a line.
+        (None, Some(path)) => {
+            Some(PhysicalLocation { artifact_location: in_image(path), region: Some(Region::first_line()) })
         }
+        (None, None) => image.map(|reference| PhysicalLocation {
+            artifact_location: artifact("", reference),
+            region: Some(Region::first_line()),
+        }),
     };
     Location { physical_location: physical, logical_locations: logical, ..Location::default() }
 }
@@ -228,17 +240,4 @@ fn percent(path: &[u8]) -> String {
             b => format!("%{b:02X}"),
         })
         .collect()
-}
-
-/// Of several findings that are alike, each has its own.
-fn numbered(finding: &Finding, seen: &mut HashMap<String, usize>) -> String {
-    let mut print = fingerprint::of(finding);
-    if finding.fingerprint.is_some() {
-        return print;
-    }
-    let times = seen.entry(print.clone()).and_modify(|n| *n += 1).or_insert(1);
-    if *times > 1 {
-        print.push_str(&format!(":{times}"));
-    }
-    print
 }

@@ -13,8 +13,12 @@ mod targets;
 #[cfg(test)]
 pub(super) mod tests;
 
-pub(super) use findings::{against_baseline, tally};
-pub(super) use tail::gaps as gap_section;
+pub(super) use coverage::{compact, coverage};
+pub(super) use findings::{against_baseline, tally, tally_of, worst_first};
+pub(super) use grid::Row;
+pub(super) use matrix::in_short;
+pub(super) use tail::{gaps as gap_section, place as gap_place, reach, sum, told_verdict, worst_gaps};
+pub(super) use targets::{gpu, why};
 
 use super::paint::{Ink, Page, span};
 use super::text::{bytes, clean, count};
@@ -49,7 +53,7 @@ pub fn render(report: &Report, style: &Style) -> String {
 }
 
 /// The targets, worst first; their numbers are their places here.
-fn fleet(report: &Report) -> Vec<&TargetReport> {
+pub(super) fn fleet(report: &Report) -> Vec<&TargetReport> {
     let mut fleet: Vec<&TargetReport> = report.targets.iter().flatten().collect();
     fleet.sort_by_key(|t| t.verdict);
     fleet

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Ran, finish, testdata};
+use common::{Ran, finish, testdata, valid};
 use serde_json::Value;
 
 /// A folder with files, and the program run in it.
@@ -125,13 +125,6 @@ fn standard_input_is_a_dockerfile() {
     let ran = common::run_with_input(&["lint", "-", "--format", "json"], BAD.as_bytes());
     assert_eq!((ran.code, rules(&ran.json())), (1, vec!["<stdin>:2 dockerfile-syntax".to_owned()]));
     common::run_with_input(&["lint", "-", "--fix"], BAD.as_bytes()).refused(&["--fix", "--diff"]);
-}
-
-fn valid(schema: &Path, value: &Value) {
-    let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).unwrap();
-    let errors: Vec<String> = validator.iter_errors(value).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    assert!(errors.is_empty(), "{errors:?}");
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod plan;
 mod policy;
 mod rebuild;
 mod registry;
+mod reports;
 mod servers;
 mod shape;
 mod sources;

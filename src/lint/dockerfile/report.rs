@@ -178,7 +178,8 @@ pub fn join(
     let (findings, mut waived) = waive::apply(all, fleet, today, base, &concerns);
     waived.extend(ignored);
     waived.sort_by(|a, b| (&a.dockerfile, &a.rule).cmp(&(&b.dockerfile, &b.rule)));
-    let rules = rules::texts(findings.iter().chain(&waived));
+    let against = |r: &rules::Rule| CHECKS.iter().any(|c| c.id == r.id && runs(c, fleet, levels));
+    let rules = rules::texts(against, findings.iter().chain(&waived));
     LintReport {
         schema: SCHEMA,
         tool: tool(catalog),
@@ -202,24 +203,31 @@ pub fn add_to(report: &mut Report, file: LintReport) {
     report.waived.extend(file.waived);
     let gap = |gap: LintGap| Gap::note(ImagePath::new(&gap.path), format!("line {}: {}", gap.line, gap.why));
     report.gaps.extend(file.gaps.into_iter().map(gap));
-    report.rules = rules::texts(report.findings.iter().chain(&report.waived));
+    let rules: Vec<&str> = report.rules.iter().chain(&file.rules).map(|r| r.id).collect();
+    report.rules = rules::texts(|r| rules.contains(&r.id), report.findings.iter().chain(&report.waived));
+    report.base = file.base;
 }
 
 /// Whether a waiver could have covered something of these files: else that it did not tells nothing.
 fn concerns(waiver: &Waiver, fleet: &Fleet, levels: &Levels, files: &[ImagePath]) -> bool {
-    let asked = |c: &Check| match levels.get(c.id) {
+    CHECKS.iter().any(|c| c.id == waiver.rule && runs(c, fleet, levels))
+        && waiver.path.as_ref().is_none_or(|glob| files.iter().any(|f| glob.matches(f)))
+}
+
+/// Whether files alone are held against a rule.
+fn runs(check: &Check, fleet: &Fleet, levels: &Levels) -> bool {
+    let asked = match levels.get(check.id) {
         Some(Loudness::Off) => false,
         Some(_) => true,
-        None => c.on,
+        None => check.on,
     };
-    let needs = |c: &Check| match c.needs {
-        super::Needs::File => true,
-        super::Needs::Target => !fleet.targets.is_empty(),
-        super::Needs::Driver => fleet.targets.iter().any(|t| t.driver.is_some()),
-        super::Needs::Image => false,
-    };
-    CHECKS.iter().any(|c| c.id == waiver.rule && asked(c) && needs(c))
-        && waiver.path.as_ref().is_none_or(|glob| files.iter().any(|f| glob.matches(f)))
+    asked
+        && match check.needs {
+            super::Needs::File => true,
+            super::Needs::Target => !fleet.targets.is_empty(),
+            super::Needs::Driver => fleet.targets.iter().any(|t| t.driver.is_some()),
+            super::Needs::Image => false,
+        }
 }
 
 /// Puts places of one file into words.

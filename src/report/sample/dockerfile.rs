@@ -92,6 +92,7 @@ pub fn lint() -> LintReport {
         severity: f.severity,
         summary: "What it says",
         page: "# a rule\n\n## Why\n",
+        of_dockerfiles: f.rule != "waiver-unmatched",
     });
     LintReport {
         schema: 1,

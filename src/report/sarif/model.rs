@@ -168,6 +168,13 @@ pub struct Region {
     pub end_column: Option<usize>,
 }
 
+impl Region {
+    /// Of what has no lines.
+    pub fn first_line() -> Self {
+        Self { start_line: 1, ..Self::default() }
+    }
+}
+
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fix {
@@ -210,4 +217,7 @@ pub struct Properties {
     pub targets: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<String>,
+    /// The file of the image.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
 }

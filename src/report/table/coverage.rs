@@ -13,11 +13,7 @@ pub(super) fn section(page: &mut Page<'_>, report: &Report) {
         page.heading("COVERAGE", "no GPU code found");
         return;
     }
-    let mut rows: BTreeMap<(String, Option<&str>), Vec<&ArchRow>> = BTreeMap::new();
-    for file in &report.device_code {
-        let name = file.component.as_ref().map_or_else(|| file.path.to_string(), |c| clean(c));
-        rows.entry((name, file.not_judged.as_deref())).or_default().extend(&file.archs);
-    }
+    let rows = coverage(report);
     page.heading("COVERAGE", "architectures of the device code, per component");
     let widest = rows.keys().map(|(name, _)| columns(name)).max().unwrap_or(0);
     let name = widest.min((page.width() / 3).max(20));
@@ -27,6 +23,16 @@ pub(super) fn section(page: &mut Page<'_>, report: &Report) {
         let why = not_judged.map_or(String::new(), |why| format!(" (not judged: {})", clean(why)));
         page.flow(&lead, name + 4, Ink::Plain, &format!("{}{why}", compact(archs)));
     }
+}
+
+/// Device code by component (or file, where that is of none) and why it is not judged.
+pub(in crate::report) fn coverage(report: &Report) -> BTreeMap<(String, Option<&str>), Vec<&ArchRow>> {
+    let mut rows: BTreeMap<(String, Option<&str>), Vec<&ArchRow>> = BTreeMap::new();
+    for file in &report.device_code {
+        let name = file.component.as_ref().map_or_else(|| file.path.to_string(), |c| clean(c));
+        rows.entry((name, file.not_judged.as_deref())).or_default().extend(&file.archs);
+    }
+    rows
 }
 
 /// Of a path the end tells more than the start.

@@ -11,14 +11,22 @@ const FOLDED: usize = 2;
 /// `2 errors, 1 warning, 3 notes`.
 pub(in crate::report) fn tally(findings: &[Finding]) -> String {
     let of = |severity: Severity| findings.iter().filter(|f| f.severity == severity).count();
-    let kinds = [
-        (of(Severity::Error), "error", "errors"),
-        (of(Severity::Warning), "warning", "warnings"),
-        (of(Severity::Note), "note", "notes"),
-    ];
+    tally_of([Severity::Error, Severity::Warning, Severity::Note].map(of))
+}
+
+/// The same of errors, warnings and notes that are counted.
+pub(in crate::report) fn tally_of([errors, warnings, notes]: [usize; 3]) -> String {
+    let kinds = [(errors, "error", "errors"), (warnings, "warning", "warnings"), (notes, "note", "notes")];
     let parts: Vec<String> =
         kinds.iter().filter(|(n, ..)| *n > 0).map(|(n, one, many)| count(*n, one, many)).collect();
     if parts.is_empty() { "no findings".to_owned() } else { parts.join(", ") }
+}
+
+/// Alike ones in the order that they have.
+pub(in crate::report) fn worst_first(findings: &[Finding]) -> Vec<&Finding> {
+    let mut sorted: Vec<&Finding> = findings.iter().collect();
+    sorted.sort_by_key(|f| (std::cmp::Reverse(f.severity), f.verdict));
+    sorted
 }
 
 /// `12 known from the baseline, 3 resolved`; empty without a baseline.
@@ -41,8 +49,7 @@ pub(super) fn section(page: &mut Page<'_>, report: &Report) {
         rest.push_str(&format!(", {} waived", report.waived.len()));
     }
     page.heading("FINDINGS", &rest);
-    let mut sorted: Vec<&Finding> = report.findings.iter().collect();
-    sorted.sort_by_key(|f| (std::cmp::Reverse(f.severity), f.verdict));
+    let sorted = worst_first(&report.findings);
     // Notes ask for nothing: they are counted above, and shown to those who ask.
     let (shown, notes): (Vec<_>, Vec<_>) =
         sorted.into_iter().partition(|f| f.severity > Severity::Note || page.verbose() > 0);

@@ -26,7 +26,7 @@ pub(super) enum Heads {
 }
 
 /// One thing's words across the fleet.
-pub(super) struct Row {
+pub(in crate::report) struct Row {
     pub label: String,
     pub role: Role,
     pub cells: Vec<Option<Verdict>>,

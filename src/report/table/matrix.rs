@@ -12,6 +12,16 @@ pub(super) fn heads(fleet: &[&TargetReport], width: usize) -> Heads {
     Heads::fit(&names(fleet), rows.iter().map(|r| r.label.as_str()), grid::cell_width(&rows), width)
 }
 
+/// How a terminal's reader sees more.
+const MORE: &str = " (-v lists them)";
+
+/// The rows that are shown in short, and what is said of the others.
+pub(in crate::report) fn in_short(fleet: &[&TargetReport]) -> (Vec<Row>, Vec<String>) {
+    let (rows, notes) = fold(rows(fleet), 0);
+    let plain = |note: String| note.trim_end_matches(MORE).to_owned();
+    (rows, notes.into_iter().map(plain).collect())
+}
+
 fn names(fleet: &[&TargetReport]) -> Vec<String> {
     fleet.iter().map(|t| clean(&t.name)).collect()
 }
@@ -65,7 +75,7 @@ fn fold(rows: Vec<Row>, verbose: u8) -> (Vec<Row>, Vec<String>) {
         notes.push(format!("+ {fine} {more}components, ok on every target"));
     }
     if idle > 1 {
-        notes.push(format!("+ {idle} components that nothing loads, not ok on some target (-v lists them)"));
+        notes.push(format!("+ {idle} components that nothing loads, not ok on some target{MORE}"));
     }
     (kept, notes)
 }

@@ -9,13 +9,13 @@ use crate::model::Verdict;
 /// What is told of one image among many.
 #[derive(Debug, Clone)]
 pub struct ImageRow {
-    reference: String,
+    pub(in crate::report) reference: String,
     /// By target; without targets, of the image.
-    verdicts: Vec<(String, Verdict)>,
+    pub(in crate::report) verdicts: Vec<(String, Verdict)>,
     /// Nothing could be said of it.
-    unread: bool,
-    errors: usize,
-    warnings: usize,
+    pub(in crate::report) unread: bool,
+    pub(in crate::report) errors: usize,
+    pub(in crate::report) warnings: usize,
 }
 
 impl ImageRow {
@@ -34,7 +34,7 @@ impl ImageRow {
         Self { reference, verdicts, unread, errors, warnings }
     }
 
-    fn worst(&self) -> Verdict {
+    pub(in crate::report) fn worst(&self) -> Verdict {
         self.verdicts.iter().map(|(_, v)| *v).min().unwrap_or(Verdict::Ok)
     }
 }
@@ -51,13 +51,7 @@ pub struct Work {
 /// The overview, ending in a line feed.
 pub fn render(images: &[ImageRow], work: Option<Work>, style: &Style) -> String {
     let mut page = Page::new(style);
-    let mut names: Vec<String> = Vec::new();
-    for (name, _) in images.iter().flat_map(|i| &i.verdicts) {
-        let name = clean(name);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
+    let names = names(images);
     let mut order: Vec<&ImageRow> = images.iter().collect();
     order.sort_by_key(|i| (!i.unread, i.worst()));
     let room = grid::label_room(style.width);
@@ -82,6 +76,18 @@ pub fn render(images: &[ImageRow], work: Option<Work>, style: &Style) -> String 
     page.finish()
 }
 
+/// The targets' names, each once.
+pub(in crate::report) fn names(images: &[ImageRow]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in images.iter().flat_map(|i| &i.verdicts) {
+        let name = clean(name);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 /// The end of a reference tells more than its beginning.
 fn end_of(text: &str, room: usize) -> String {
     let mut from = text.char_indices().map(|(at, _)| at).chain([text.len()]);
@@ -91,8 +97,8 @@ fn end_of(text: &str, room: usize) -> String {
     }
 }
 
-fn summary(page: &mut Page<'_>, images: &[ImageRow], work: Option<Work>) {
-    page.gap();
+/// `3 images: 1 fail, 2 ok · 1 error, 0 warnings`.
+pub(in crate::report) fn sum(images: &[ImageRow]) -> String {
     let unread = images.iter().filter(|i| i.unread).count();
     let mut parts = Vec::new();
     if unread > 0 {
@@ -104,10 +110,15 @@ fn summary(page: &mut Page<'_>, images: &[ImageRow], work: Option<Work>) {
             parts.push(format!("{n} {word}"));
         }
     }
-    let mut text = format!("{}: {}", count(images.len(), "image", "images"), parts.join(", "));
+    let text = format!("{}: {}", count(images.len(), "image", "images"), parts.join(", "));
     let sum = |of: fn(&ImageRow) -> usize| images.iter().map(of).sum::<usize>();
     let (errors, warnings) = (sum(|i| i.errors), sum(|i| i.warnings));
-    text.push_str(&format!(" · {}, {}", count(errors, "error", "errors"), count(warnings, "warning", "warnings")));
+    format!("{text} · {}, {}", count(errors, "error", "errors"), count(warnings, "warning", "warnings"))
+}
+
+fn summary(page: &mut Page<'_>, images: &[ImageRow], work: Option<Work>) {
+    page.gap();
+    let mut text = sum(images);
     if let Some(work) = work {
         text.push_str(&format!(
             " · {}, {} known; {} read",

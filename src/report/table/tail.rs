@@ -47,52 +47,70 @@ pub(in crate::report) fn gaps(page: &mut Page<'_>, report: &Report) {
         &format!("{} could not be read or understood", count(report.gaps.len(), "place", "places")),
     );
     let listed = if page.verbose() > 0 { report.gaps.len() } else { LISTED };
-    // Those that an answer rests on come first.
-    let mut sorted: Vec<&Gap> = report.gaps.iter().collect();
-    sorted.sort_by_key(|g| std::cmp::Reverse(g.effect));
+    let sorted = worst_gaps(report);
     for gap in sorted.iter().take(listed) {
-        let mut place = match (&gap.path, &gap.layer) {
-            (Some(path), _) => path.to_string(),
-            (None, Some(layer)) => format!("layer sha256:{}", layer.short()),
-            (None, None) => "image".to_owned(),
+        let place = place(gap);
+        let ink = match gap.effect {
+            GapEffect::None => Ink::Plain,
+            GapEffect::File => Ink::Open,
+            GapEffect::Image => Ink::Bad,
         };
-        if let Some(offset) = gap.offset {
-            place.push_str(&format!(" +{offset:#x}"));
-        }
-        let (ink, reach) = match gap.effect {
-            GapEffect::None => (Ink::Plain, ""),
-            GapEffect::File => (Ink::Open, " (listing incomplete)"),
-            GapEffect::Image => (Ink::Bad, " (scan incomplete)"),
-        };
-        page.flow(&[span(Ink::Plain, "  ")], 4, ink, &format!("{place}: {}{reach}", clean(&gap.why)));
+        page.flow(&[span(Ink::Plain, "  ")], 4, ink, &format!("{place}: {}{}", clean(&gap.why), reach(gap)));
     }
     if let Some(more) = sorted.len().checked_sub(listed).filter(|&n| n > 0) {
         page.flow(&[span(Ink::Plain, "  ")], 4, Ink::Dim, &format!("… and {more} more (-v lists them)"));
     }
 }
 
+/// Those that an answer rests on come first.
+pub(in crate::report) fn worst_gaps(report: &Report) -> Vec<&Gap> {
+    let mut sorted: Vec<&Gap> = report.gaps.iter().collect();
+    sorted.sort_by_key(|g| std::cmp::Reverse(g.effect));
+    sorted
+}
+
+/// What a gap takes from the answer.
+pub(in crate::report) fn reach(gap: &Gap) -> &'static str {
+    match gap.effect {
+        GapEffect::None => "",
+        GapEffect::File => " (listing incomplete)",
+        GapEffect::Image => " (scan incomplete)",
+    }
+}
+
+/// Where a gap is.
+pub(in crate::report) fn place(gap: &Gap) -> String {
+    let mut place = match (&gap.path, &gap.layer) {
+        (Some(path), _) => path.to_string(),
+        (None, Some(layer)) => format!("layer sha256:{}", layer.short()),
+        (None, None) => "image".to_owned(),
+    };
+    if let Some(offset) = gap.offset {
+        place.push_str(&format!(" +{offset:#x}"));
+    }
+    place
+}
+
 /// The last line: verdict, tally, exit status.
 pub(super) fn summary(page: &mut Page<'_>, report: &Report, fleet: &[&TargetReport]) {
     page.gap();
-    let mut parts = Vec::new();
-    let mut lead = Vec::new();
-    match (&report.image, fleet.len()) {
-        (Some(image), n) if n > 0 => {
-            lead.push(span(image.verdict, image.verdict.word()));
-            lead.push(span(Ink::Plain, "  "));
-            parts.push(standing(fleet));
-        }
-        (image, _) => {
-            // What is wrong on any target is wrong without one.
-            if let Some(image) = image.as_ref().filter(|i| i.verdict < crate::model::Verdict::Ok) {
-                lead.push(span(image.verdict, image.verdict.word()));
-                lead.push(span(Ink::Plain, "  "));
-            }
-            parts.push(
-                "no target given, so no GPU was judged: add --target GPU[@DRIVER] or --fleet FILE".to_owned(),
-            );
-        }
-    }
+    let verdict = told_verdict(report);
+    let lead = verdict.map(|word| [span(word, word.word()), span(Ink::Plain, "  ")]);
+    page.flow(lead.as_ref().map_or(&[], |l| &l[..]), 2, Ink::Plain, &sum(report, fleet, page.exit()).join(" · "));
+}
+
+/// The image's verdict; without targets, where something is wrong on any.
+pub(in crate::report) fn told_verdict(report: &Report) -> Option<Verdict> {
+    let judged = report.targets.iter().flatten().next().is_some();
+    report.image.as_ref().map(|i| i.verdict).filter(|&v| judged || v < Verdict::Ok)
+}
+
+/// What the last line says, part by part.
+pub(in crate::report) fn sum(report: &Report, fleet: &[&TargetReport], exit: Option<u8>) -> Vec<String> {
+    let mut parts = vec![match (&report.image, fleet.len()) {
+        (Some(_), n) if n > 0 => standing(fleet),
+        _ => "no target given, so no GPU was judged: add --target GPU[@DRIVER] or --fleet FILE".to_owned(),
+    }];
     parts.push(tally(&report.findings));
     parts.extend(Some(against_baseline(report.known.as_deref(), report.resolved)).filter(|t| !t.is_empty()));
     if !report.gaps.is_empty() {
@@ -101,12 +119,12 @@ pub(super) fn summary(page: &mut Page<'_>, report: &Report, fleet: &[&TargetRepo
     if let Some(seconds) = report.stats.seconds {
         parts.push(format!("{seconds:.2} s"));
     }
-    parts.extend(page.exit().map(|status| match status {
+    parts.extend(exit.map(|status| match status {
         0 => "exit 0: nothing at or above --fail-on".to_owned(),
         1 => "exit 1: a finding at or above --fail-on".to_owned(),
         n => format!("exit {n}: the question could not be answered"),
     }));
-    page.flow(&lead, 2, Ink::Plain, &parts.join(" · "));
+    parts
 }
 
 /// `1 of 3 targets will not run, 1 runs after JIT …`, or that all are well.

@@ -30,37 +30,47 @@ struct Row {
 
 impl Row {
     fn of(index: usize, target: &TargetReport, heads: Heads) -> Self {
-        let arch = target.arch.to_string();
-        let gpu = clean(&target.gpu);
-        let mut why = clean(&target.why);
-        if why.is_empty() {
-            why = meaning(target.verdict).to_owned();
-        }
-        if !target.required {
-            why.push_str(" (not required)");
-        }
-        if let Some(platform) = target.platform.as_ref().filter(|p| p.architecture != "amd64") {
-            why.push_str(&clean(&format!(" [{platform}]")));
-        }
         Self {
             number: match heads {
                 Heads::Names => String::new(),
                 Heads::Numbers => (index + 1).to_string(),
             },
             name: clean(&target.name),
-            gpu: match target.virtualisation {
-                None | Some(Virtualisation::None) if gpu == arch => arch,
-                None | Some(Virtualisation::None) => format!("{gpu} ({arch})"),
-                Some(v) => format!("{gpu} ({arch}, {v})"),
-            },
+            gpu: gpu(target),
             driver: target
                 .driver
                 .as_ref()
                 .map_or_else(|| "any driver".to_owned(), |d| format!("driver {}", clean(d))),
-            why,
+            why: why(target),
             verdict: target.verdict,
         }
     }
+}
+
+/// `NVIDIA H100 (sm_90, mig)`.
+pub(in crate::report) fn gpu(target: &TargetReport) -> String {
+    let arch = target.arch.to_string();
+    let gpu = clean(&target.gpu);
+    match target.virtualisation {
+        None | Some(Virtualisation::None) if gpu == arch => arch,
+        None | Some(Virtualisation::None) => format!("{gpu} ({arch})"),
+        Some(v) => format!("{gpu} ({arch}, {v})"),
+    }
+}
+
+/// Why it has its verdict, and what is special about it.
+pub(in crate::report) fn why(target: &TargetReport) -> String {
+    let mut why = clean(&target.why);
+    if why.is_empty() {
+        why = meaning(target.verdict).to_owned();
+    }
+    if !target.required {
+        why.push_str(" (not required)");
+    }
+    if let Some(platform) = target.platform.as_ref().filter(|p| p.architecture != "amd64") {
+        why.push_str(&clean(&format!(" [{platform}]")));
+    }
+    why
 }
 
 /// Columns of a verdict's word.

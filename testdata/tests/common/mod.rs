@@ -127,6 +127,14 @@ fn ran(output: std::process::Output) -> Ran {
     ran
 }
 
+/// Holds a document against a schema that is kept.
+pub fn valid(schema: &Path, value: &Value) {
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    let errors: Vec<String> = validator.iter_errors(value).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
 /// What must not depend on how an image is stored: all but the layers' digests.
 pub fn evidence(report: &Value) -> Value {
     let keys = ["device_code", "libraries", "packages", "targets"];
