@@ -11,6 +11,7 @@ use super::lint::{Start, shown, starts};
 use super::output::{Screen, write_file};
 use crate::catalog::Catalog;
 use crate::config::fleet::FILE_NAME;
+use crate::config::{SCHEMA_NAME, schema};
 use crate::discover::{Found, toml};
 use crate::report::text::count;
 
@@ -57,11 +58,20 @@ pub fn run(args: &InitArgs, screen: &Screen) -> Result<u8, CliError> {
         return Err(CliError::NotFound(shown(&args.dir)));
     }
     let file = args.dir.join(FILE_NAME);
-    if !args.force && fs::symlink_metadata(&file).is_ok() {
-        return Err(FleetError::Exists(shown(&file)).into());
+    let beside = args.dir.join(SCHEMA_NAME);
+    for path in [Some(&file), Some(&beside).filter(|_| args.schema)].into_iter().flatten() {
+        if !args.force && fs::symlink_metadata(path).is_ok() {
+            return Err(FleetError::Exists(shown(path)).into());
+        }
     }
     let (found, from, source) = targets(args, screen)?;
-    let mut text = HEAD.to_owned();
+    let mut text = String::new();
+    if args.schema {
+        // Editors look for it in the first line.
+        text.push_str(&format!("#:schema ./{SCHEMA_NAME}\n"));
+        write_file(&beside, schema().as_bytes())?;
+    }
+    text.push_str(HEAD);
     for line in bases(&args.dir)? {
         toml::comment(&mut text, &line);
     }
@@ -100,9 +110,12 @@ fn bases(dir: &Path) -> Result<Vec<String>, CliError> {
         let cuda = start.base.cuda?;
         let floor = catalog.toolkits().floor_of(cuda)?.driver;
         let own = catalog.drivers().min_branch_for_cuda(cuda).map(|b| b.branch);
-        let own = own.filter(|b| *b > floor.branch()).map(|b| format!(", and to compile its PTX {b}"));
+        let own = own.filter(|b| *b > floor.branch()).map(|b| format!("; to compile PTX of it, {b}"));
         let (file, image) = (&start.file, &start.image);
-        Some(format!("{file}: {image} has CUDA {cuda}, which needs driver {floor}{}", own.unwrap_or_default()))
+        Some(format!(
+            "{file}: {image} has CUDA {cuda}, which needs driver {floor} or newer{}",
+            own.unwrap_or_default()
+        ))
     };
     let mut lines: Vec<String> = starts.iter().filter_map(needs).collect();
     let more = lines.len().saturating_sub(MOST_BASES);

@@ -17,7 +17,7 @@ pub(super) fn seen(node: &Node, catalog: &Catalog) -> Vec<Seen> {
     if node.label("kubernetes.io/os").is_some_and(|os| os != "linux") {
         for seen in &mut out {
             if let Seen::Gpu { kind, .. } = seen {
-                let why = "no node of Linux: it starts no images of Linux".to_owned();
+                let why = "a node of another system than Linux starts no images of Linux".to_owned();
                 *seen = Seen::LeftOut(Left { what: kind.gpu.clone(), why, gpu: None });
             }
         }

@@ -86,7 +86,7 @@ pub fn commented(text: &str) -> String {
 }
 
 fn not_judged(out: &mut String, left: &FoundLeft, who: &str) {
-    comment(out, &format!("Not judged: {}: {}.", left.what, left.why.trim_end_matches('.')));
+    comment(out, &format!("Not judged: {}: {}", left.what, left.why));
     comment(out, who);
     if let Some(gpu) = &left.gpu {
         let _ = writeln!(out, "# [[target]]\n# gpu = {}", quoted(&plain(gpu)));
@@ -172,7 +172,7 @@ mod tests {
         };
         let found = Found { targets: vec![target()], left_out: vec![left], without_gpu: 1 };
         let text = render(&found, &["head".into()], "node", "nodes");
-        let wanted = "# head\n# 1 node without a GPU\n\n# 4 nodes: a, b, c and 1 more\n# x??[[target]]?\n[[target]]\nname = \"a100-mig@535.183.01\"\ngpu = \"NVIDIA A100\"\ndriver = \"535.183.01\"\nruntime = \"gke\"\nstart = \"env\"\nvirtualisation = \"mig\"\nplatform = \"linux/amd64\"\n# shared by MPS, which no verdict depends on\n\n# Not judged: MI300X: no.\n# 1 node: m\n# [[target]]\n# gpu = \"gfx942\"\n";
+        let wanted = "# head\n# 1 node without a GPU\n\n# 4 nodes: a, b, c and 1 more\n# x??[[target]]?\n[[target]]\nname = \"a100-mig@535.183.01\"\ngpu = \"NVIDIA A100\"\ndriver = \"535.183.01\"\nruntime = \"gke\"\nstart = \"env\"\nvirtualisation = \"mig\"\nplatform = \"linux/amd64\"\n# shared by MPS, which no verdict depends on\n\n# Not judged: MI300X: no\n# 1 node: m\n# [[target]]\n# gpu = \"gfx942\"\n";
         assert_eq!(text, wanted);
     }
 

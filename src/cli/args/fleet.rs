@@ -117,7 +117,10 @@ pub struct InitArgs {
     /// Output of `kubectl get nodes -o json` (or yaml), to take the targets from; - is standard input
     #[arg(long, value_name = "FILE")]
     pub nodes: Option<PathBuf>,
-    /// Replace an imagelint.toml that is there
+    /// Write imagelint.schema.json as well, for editors, and name it in the file
+    #[arg(long)]
+    pub schema: bool,
+    /// Replace files that are there
     #[arg(long)]
     pub force: bool,
     /// Folder to read proc and sys from
