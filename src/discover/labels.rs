@@ -59,7 +59,10 @@ impl Node {
 
     fn platform(&self) -> Option<Platform> {
         let arch = self.label("kubernetes.io/arch").or_else(|| self.label("beta.kubernetes.io/arch"))?;
-        format!("linux/{arch}").parse().ok()
+        // A word such as amd64; anything else is no processor's name.
+        let word =
+            !arch.is_empty() && arch.len() <= 16 && arch.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+        word.then(|| format!("linux/{arch}").parse().ok()).flatten()
     }
 
     /// The first of these labels that is there, with its name.

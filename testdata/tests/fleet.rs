@@ -194,7 +194,7 @@ fn machine_types() {
     assert!(ran.out.contains("instances.toml `g5`: "), "{ran:?}");
     run(&["fleet", "from-instances", "g5.xlrage"]).refused(&["`g5.xlrage`", "did you mean `g5.xlarge`"]);
     run(&["fleet", "from-instances", "g5.xlarge,h100"]).refused(&["`h100`"]);
-    run(&["fleet", "from-instances", ""]).refused(&[]);
+    run(&["fleet", "from-instances", ""]).refused(&["no machine type is named"]);
 }
 
 #[test]

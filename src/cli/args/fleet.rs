@@ -61,7 +61,7 @@ pub struct FromNodesArgs {
 
 #[derive(Debug, Args)]
 pub struct FromInstancesArgs {
-    /// Machine types, parted by commas or blanks
+    /// Machine types, parted by commas or blanks; of Google's N1 machines, the accelerator type (nvidia-tesla-t4)
     #[arg(value_name = "TYPE", required = true, value_delimiter = ',')]
     pub types: Vec<String>,
     #[command(flatten)]

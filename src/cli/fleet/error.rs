@@ -20,6 +20,8 @@ pub enum FleetError {
     NoTarget,
     #[error("`{text}` is no machine type with a GPU that the catalog knows{}", did_you_mean(near))]
     Instance { text: String, near: Vec<String> },
+    #[error("no machine type is named")]
+    NoInstance,
     #[error("there is no preset `{name}`")]
     Preset { name: String, near: Option<String> },
     #[error("{0} is there already")]
@@ -49,6 +51,7 @@ impl FleetError {
             Self::Instance { near, .. } if near.is_empty() => {
                 Some("naming its GPU: imagelint gpus lists them, --target GPU[@DRIVER] takes one".into())
             }
+            Self::NoInstance => Some("imagelint fleet from-instances g5.xlarge".into()),
             Self::Exists(_) => Some("--force, which replaces it".into()),
             Self::TooLarge { .. } | Self::NoGpuInNodes { .. } | Self::NoTarget | Self::Instance { .. } => None,
         }

@@ -13,6 +13,9 @@ pub fn run(args: &FromInstancesArgs, screen: &Screen) -> Result<u8, CliError> {
     let catalog = Catalog::embedded();
     let words = args.types.iter().flat_map(|t| t.split_whitespace());
     let machines = words.map(|word| machine(word, catalog)).collect::<Result<Vec<_>, _>>()?;
+    if machines.is_empty() {
+        return Err(FleetError::NoInstance.into());
+    }
     let found = discover::group(&machines, catalog);
     let driver =
         "The driver is that of the machine's image: write it into each row, as in driver = \"535.183.01\".";
@@ -28,7 +31,8 @@ fn machine(word: &str, catalog: &Catalog) -> Result<Machine, FleetError> {
             let platform = row.platform.clone().unwrap_or_default();
             (&row.gpu, Some(platform), row.virtualisation, remarks.collect())
         }
-        None => match instances.accelerators().iter().find(|a| a.name.eq_ignore_ascii_case(word)) {
+        // Google's machines of the N1 series have the GPU that is attached to them, by this name.
+        None => match instances.accelerator("gcp", word) {
             Some(row) => (&row.gpu, None, Default::default(), vec![row.because()]),
             None => return Err(FleetError::Instance { text: word.to_owned(), near: instances.near(word) }),
         },
