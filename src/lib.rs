@@ -24,6 +24,7 @@ pub mod cli;
 pub mod config;
 pub mod device;
 pub mod diff;
+pub mod discover;
 pub mod dockerfile;
 pub mod elf;
 pub mod image;

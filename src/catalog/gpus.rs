@@ -71,15 +71,6 @@ struct Brands {
     trust: Trust,
 }
 
-/// A family of cloud machines and its GPU, `[[instance]]`.
-#[derive(Debug, Clone, Deserialize)]
-pub struct Instance {
-    pub provider: String,
-    /// "p5", "a2-highgpu", "Standard_NC*ads_A100_v4"; several, parted by " / ".
-    pub family: String,
-    pub gpu: String,
-}
-
 /// A GPU of AMD or Intel: recognised, so that it can be said that it is not judged.
 #[derive(Debug, Clone)]
 pub(super) struct Foreign {
@@ -93,7 +84,6 @@ pub(super) struct Foreign {
 pub struct Gpus {
     gpus: Vec<Gpu>,
     brands: Vec<Brands>,
-    instances: Vec<Instance>,
     foreign: Vec<Foreign>,
 }
 
@@ -128,7 +118,7 @@ impl Gpus {
             gpu.brand.make_ascii_lowercase();
         }
         let brands = tables.rows(FILE, "brands")?;
-        Ok(Self { gpus, brands, instances: tables.rows(FILE, "instance")?, foreign })
+        Ok(Self { gpus, brands, foreign })
     }
 
     /// What NVML may call a GPU of that name or class, with the table's row; nothing where neither is known.
@@ -143,10 +133,6 @@ impl Gpus {
     /// Products in the table's order.
     pub fn all(&self) -> &[Gpu] {
         &self.gpus
-    }
-
-    pub fn instances(&self) -> &[Instance] {
-        &self.instances
     }
 
     pub(super) fn foreign(&self) -> &[Foreign] {

@@ -2,7 +2,7 @@
 //! Discovery label, an architecture (`sm_80`, `compute_80`), a compute capability (`8.0`).
 
 use super::Catalog;
-use super::gpus::{Gpu, Instance};
+use super::gpus::Gpu;
 use super::names::{key, nearest, words};
 use crate::model::{Capability, Feature, GpuClass, Platform, SmArch};
 
@@ -253,7 +253,7 @@ impl Catalog {
         if ["intel", "arc", "datacentergpumax", "datacentergpuflex"].iter().any(|p| wanted.starts_with(p)) {
             return Some(other("Intel", "target unknown"));
         }
-        let instance = self.gpus().instances().iter().find(|i| fits_machine(i, text))?;
+        let instance = self.instances().family(text)?;
         Some(GpuError::Instance {
             text: text.to_owned(),
             provider: instance.provider.clone(),
@@ -278,28 +278,6 @@ fn one_of<'a>(text: &str, gpus: &[&'a Gpu]) -> Result<FoundGpu<'a>, GpuError> {
 fn bare_words(name: &str) -> &str {
     let name = name.strip_prefix("NVIDIA ").unwrap_or(name);
     name.strip_prefix("GeForce ").or_else(|| name.strip_prefix("Tesla ")).unwrap_or(name)
-}
-
-/// Whether a machine's name ("p5.48xlarge", "a2-highgpu-1g", "Standard_NC24ads_A100_v4") is of an instance's family.
-fn fits_machine(instance: &Instance, text: &str) -> bool {
-    let text = text.to_ascii_lowercase();
-    instance.family.split(" / ").any(|family| {
-        let family = family.to_ascii_lowercase();
-        let family = family.split(" + ").next().unwrap_or(&family);
-        // n1 machines have a GPU only when one is attached.
-        if family == "n1" {
-            return false;
-        }
-        if let Some((head, tail)) = family.split_once('*') {
-            let middle = text.strip_prefix(head).and_then(|t| t.strip_suffix(tail));
-            return middle.is_some_and(|m| !m.is_empty() && m.bytes().all(|b| b.is_ascii_digit()));
-        }
-        match text.strip_prefix(family) {
-            Some("") => true,
-            Some(rest) => rest.starts_with('.') || (rest.starts_with('-') && instance.provider == "gcp"),
-            None => false,
-        }
-    })
 }
 
 #[cfg(test)]

@@ -15,12 +15,14 @@ pub mod drivers;
 pub mod extensions;
 pub mod forward;
 pub mod gpus;
+pub mod instances;
 pub mod knobs;
 pub mod laws;
 pub mod libraries;
 pub mod loading;
 pub mod lookup;
 pub mod names;
+pub mod presets;
 pub mod reference;
 pub mod require;
 pub mod system_packages;
@@ -48,9 +50,11 @@ use drivers::Drivers;
 use extensions::Extensions;
 use forward::Forward;
 use gpus::Gpus;
+use instances::Instances;
 use knobs::Knobs;
 use libraries::Libraries;
 use loading::Loading;
+use presets::Presets;
 use system_packages::SystemPackages;
 use toolkits::Toolkits;
 use uses::Uses;
@@ -73,9 +77,11 @@ pub const FILES: &[(&str, &str)] = &[
     ("extensions.toml", include_str!("../../rules/data/extensions.toml")),
     ("forward_compat.toml", include_str!("../../rules/data/forward_compat.toml")),
     ("gpus.toml", include_str!("../../rules/data/gpus.toml")),
+    ("instances.toml", include_str!("../../rules/data/instances.toml")),
     ("intel_gpus.toml", include_str!("../../rules/data/intel_gpus.toml")),
     ("libraries.toml", include_str!("../../rules/data/libraries.toml")),
     ("loading.toml", include_str!("../../rules/data/loading.toml")),
+    ("presets.toml", include_str!("../../rules/data/presets.toml")),
     ("pytorch.toml", include_str!("../../rules/data/pytorch.toml")),
     ("require_vectors.toml", include_str!("../../rules/data/require_vectors.toml")),
     ("rocm.toml", include_str!("../../rules/data/rocm.toml")),
@@ -134,6 +140,8 @@ pub struct Catalog {
     as_of: String,
     digest: Digest,
     gpus: Gpus,
+    instances: Instances,
+    presets: Presets,
     toolkits: Toolkits,
     drivers: Drivers,
     knobs: Knobs,
@@ -179,6 +187,8 @@ impl Catalog {
             as_of,
             digest: digest(files),
             gpus: Gpus::read(&mut tables)?,
+            instances: Instances::read(&mut tables)?,
+            presets: Presets::read(&mut tables)?,
             toolkits,
             drivers,
             knobs: Knobs::read(&mut tables)?,
@@ -211,6 +221,14 @@ impl Catalog {
 
     pub fn gpus(&self) -> &Gpus {
         &self.gpus
+    }
+
+    pub fn instances(&self) -> &Instances {
+        &self.instances
+    }
+
+    pub fn presets(&self) -> &Presets {
+        &self.presets
     }
 
     pub fn toolkits(&self) -> &Toolkits {

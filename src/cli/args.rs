@@ -2,6 +2,7 @@
 
 mod cache;
 mod diff;
+mod fleet;
 mod lint;
 mod many;
 mod plan;
@@ -22,6 +23,9 @@ use crate::report::Format;
 
 pub use self::cache::{CacheAction, CacheArgs, CacheCommandArgs, CacheFolder};
 pub use self::diff::DiffArgs;
+pub use self::fleet::{
+    FleetArgs, FleetSource, FromHostArgs, FromInstancesArgs, FromNodesArgs, InitArgs, PresetArgs,
+};
 pub use self::lint::{LintArgs, RuleLevel};
 pub use self::many::{ManyArgs, Shard};
 pub use self::plan::{Emit, PlanArgs};
@@ -103,6 +107,12 @@ pub enum Command {
     /// List device code and linked libraries of single files
     #[command(after_help = INSPECT_HELP)]
     Inspect(InspectArgs),
+    /// Write an imagelint.toml from what is here: Dockerfiles, this host's GPUs, a cluster's nodes
+    #[command(after_help = fleet::INIT_HELP)]
+    Init(InitArgs),
+    /// Print targets for where the fleet is: a cluster, machine types, this host, a platform
+    #[command(after_help = fleet::HELP)]
+    Fleet(FleetArgs),
     /// Print a rule's page
     Explain(ExplainArgs),
     /// List the rules

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::fleet::FleetError;
 use crate::config::{ConfigError, TargetError};
 use crate::image::ImageError;
 use crate::image::index::IndexError;
@@ -18,6 +19,8 @@ pub enum CliError {
     Config(#[from] ConfigError),
     #[error("{0}")]
     Target(#[from] TargetError),
+    #[error("{0}")]
+    Fleet(#[from] FleetError),
     #[error("{place}: {source}")]
     Read { place: String, source: std::io::Error },
     #[error("{place} cannot be written: {source}")]
@@ -88,6 +91,7 @@ impl CliError {
     /// What to try instead.
     pub fn hint(&self) -> Option<String> {
         match self {
+            Self::Fleet(error) => error.hint(),
             Self::NoSuchRule(_, Some(near)) => Some(format!("imagelint explain {near}")),
             Self::NoSuchRule(_, None) => Some("imagelint rules, which lists all".into()),
             Self::NoRuleToSet(_, Some(near)) => Some(format!("--rule {near}")),

@@ -1,12 +1,31 @@
-//! Which targets a command line means.
+//! Which targets a command line means, and `imagelint fleet`.
+
+mod error;
+pub mod host;
+mod instances;
+pub mod nodes;
+mod preset;
+pub mod show;
 
 use std::path::Path;
 
+pub use self::error::FleetError;
+use super::args::{FleetArgs, FleetSource};
 use super::error::CliError;
 use super::output::Screen;
 use crate::catalog::Catalog;
 use crate::config::{self, Fleet, TargetError};
 use crate::model::Platform;
+
+pub fn run(args: &FleetArgs, screen: &Screen) -> Result<u8, CliError> {
+    match &args.source {
+        FleetSource::FromNodes(args) => nodes::run(args, screen),
+        FleetSource::FromInstances(args) => instances::run(args, screen),
+        FleetSource::FromHost(args) => host::run(args, screen),
+        FleetSource::Preset(args) => preset::run(args, screen),
+        FleetSource::Presets(args) => preset::presets(args, screen),
+    }
+}
 
 /// `--fleet`, else the nearest imagelint.toml. Targets on the command line join those of `--fleet`, and stand in for
 /// those of a file that was merely found.

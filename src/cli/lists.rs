@@ -139,7 +139,7 @@ pub fn toolkits(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
 }
 
 /// Prints rows as a table that fits the terminal, or as a JSON array.
-fn show<T: Serialize>(
+pub fn show<T: Serialize>(
     args: &ListArgs,
     screen: &Screen,
     head: &[&str],

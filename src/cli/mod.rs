@@ -9,6 +9,7 @@ mod error;
 mod explain;
 mod fleet;
 mod generate;
+mod init;
 mod inspect;
 mod lint;
 mod lists;
@@ -53,6 +54,8 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::VerifyScript(args) => verify::run(args, &screen),
         Command::Diff(args) => diff::run(args, &screen),
         Command::Inspect(args) => inspect::run(args, &screen),
+        Command::Fleet(args) => fleet::run(args, &screen),
+        Command::Init(args) => init::run(args, &screen),
         Command::Explain(args) => explain::run(args, &screen),
         Command::Rules(args) => lists::rules(args, &screen),
         Command::Gpus(args) => lists::gpus(args, &screen),

@@ -9,6 +9,7 @@ mod cli;
 mod corpus;
 mod diff;
 mod field;
+mod fleet;
 mod hostile;
 mod lint;
 mod loader;

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 /// * `catalog` judges code against facts; `lint` makes findings of that, and fills in the report's types, which
 ///   `report` renders without deciding anything;
 /// * `lint` calls `plan`, because a finding's help is the plan's step; `plan` reads the cases that `lint` judged;
+/// * `discover` reads from labels and hosts' files which GPUs there are, and asks `catalog` what they are;
 /// * `diff` compares two judged images, and judges nothing;
 /// * nobody but `main` uses `cli`.
 const MAY_USE: &[(&str, &[&str])] = &[
@@ -26,12 +27,28 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("loader", &["model", "stream"]),
     ("dockerfile", &[]),
     ("config", &["catalog", "model"]),
+    ("discover", &["catalog", "model"]),
     ("scan", &["catalog", "device", "image", "inventory", "loader", "model", "stream"]),
     ("report", &["model"]),
     ("diff", &["catalog", "lint", "model", "report"]),
     ("plan", &["catalog", "dockerfile", "inventory", "lint", "model", "report"]),
     ("lint", &["catalog", "config", "dockerfile", "inventory", "model", "plan", "report"]),
-    ("cli", &["catalog", "config", "diff", "dockerfile", "image", "lint", "model", "plan", "report", "scan"]),
+    (
+        "cli",
+        &[
+            "catalog",
+            "config",
+            "diff",
+            "discover",
+            "dockerfile",
+            "image",
+            "lint",
+            "model",
+            "plan",
+            "report",
+            "scan",
+        ],
+    ),
 ];
 
 /// Lines of one file.

@@ -1,5 +1,6 @@
 //! `imagelint lint [PATH]…`.
 
+mod bases;
 mod builds;
 mod context;
 mod discover;
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+pub use self::bases::{Start, starts};
 use self::discover::Named;
 pub use self::discover::shown;
 use self::engine::{Build, Engine, Linted, Understood};

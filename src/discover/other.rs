@@ -1,0 +1,60 @@
+//! GPUs of other makers: named as far as the catalog knows them, and judged once it judges them.
+
+use super::Left;
+use crate::catalog::Catalog;
+use crate::catalog::lookup::GpuError;
+
+/// Why a GPU of another maker becomes no target.
+pub(super) fn left(maker: &str, product: &str, target: &str) -> Left {
+    let known = !target.contains(' ');
+    Left {
+        what: if known { format!("{product} ({target})") } else { product.to_owned() },
+        why: format!("this version judges no GPU of {maker}"),
+        gpu: Some(if known { target.to_owned() } else { product.to_owned() }),
+    }
+}
+
+/// The product in a label's words, which may have more than its name: `AMD_Instinct_MI300X_OAM` is an Instinct MI300X.
+/// What the catalog does not know keeps all its words.
+pub(super) fn shortest_known(catalog: &Catalog, label: &str) -> String {
+    let words: Vec<&str> = label.split(['_', ' ', '-']).filter(|w| !w.is_empty()).collect();
+    let known = |name: &str| match catalog.gpu(name) {
+        Ok(_) => true,
+        Err(GpuError::OtherMaker { target, .. }) => !target.contains(' '),
+        Err(_) => false,
+    };
+    let heads =
+        (1..=words.len().min(12)).rev().map(|n| words.iter().take(n).copied().collect::<Vec<_>>().join(" "));
+    heads.into_iter().find(|name| known(name)).unwrap_or_else(|| words.join(" "))
+}
+
+/// `gfx942` of KFD's `gfx_target_version 90402`; nothing for a processor (0) or an odd number.
+pub(super) fn gfx(version: u32) -> Option<String> {
+    let (major, minor, step) = (version / 10_000, version / 100 % 100, version % 100);
+    (major > 0 && minor < 16 && step < 16).then(|| format!("gfx{major}{minor:x}{step:x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_in_labels() {
+        let known = |label: &str| shortest_known(Catalog::embedded(), label);
+        assert_eq!(known("AMD_Instinct_MI300X_OAM"), "AMD Instinct MI300X");
+        assert_eq!(known("Instinct_MI210"), "Instinct MI210");
+        assert_eq!(known("AMD_Something_New"), "AMD Something New");
+        assert_eq!(known(""), "");
+        assert_eq!(known(&"a_".repeat(100_000)).len(), 199_999);
+    }
+
+    #[test]
+    fn targets_of_kfd() {
+        let of = |v| gfx(v);
+        assert_eq!(of(90_402).as_deref(), Some("gfx942"));
+        assert_eq!(of(90_010).as_deref(), Some("gfx90a"));
+        assert_eq!(of(100_300).as_deref(), Some("gfx1030"));
+        assert_eq!(of(120_001).as_deref(), Some("gfx1201"));
+        assert_eq!((of(0), of(99), of(u32::MAX)), (None, None, None));
+    }
+}
