@@ -128,6 +128,9 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Print the manual page
     Man,
+    /// Count what a JSON report found, as GITHUB_OUTPUT takes it
+    #[command(hide = true)]
+    ActionOutputs(ActionOutputsArgs),
 }
 
 const SCAN_HELP: &str = "\
@@ -258,6 +261,13 @@ pub struct ListArgs {
     /// Format on standard output: table or json
     #[arg(long, short, default_value = "table", value_parser = plain_format)]
     pub format: Format,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ActionOutputsArgs {
+    /// JSON report of `scan` or `lint`
+    #[arg(value_name = "FILE")]
+    pub report: PathBuf,
 }
 
 #[derive(Debug, clap::Args)]

@@ -1,5 +1,6 @@
 //! The command line: arguments in, library called, text and an exit status out.
 
+mod action_outputs;
 mod args;
 mod baseline;
 mod cache;
@@ -62,6 +63,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Toolkits(args) => lists::toolkits(args, &screen),
         Command::Cache(args) => cache::run(args, &screen),
         Command::Completions(args) => generate::completions(args, &screen),
+        Command::ActionOutputs(args) => action_outputs::run(args, &screen),
         Command::Man => generate::man(&screen),
     };
     match result {

@@ -83,6 +83,7 @@ fn annotate(all: &mut Annotations, aside: &mut String, report: &Report, several:
     if !baseline.is_empty() {
         told.push_str(&format!("; {baseline}"));
     }
+    all.policy(report.policy.as_ref());
     let name = image.map(|i| i.reference.as_str()).filter(|_| several);
     all.add(&report.findings, &report.base, name);
     if several {

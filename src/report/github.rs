@@ -1,7 +1,9 @@
 //! Annotations of GitHub Actions: lines that the runner takes for notes about files.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
+use super::PolicyReport;
 use super::table::tally_of;
 use super::text::{clean, count, rooted};
 use super::told::details;
@@ -18,6 +20,8 @@ pub struct Annotations {
     of_level: [Level; LEVELS.len()],
     /// A line for each of several images.
     images: Vec<String>,
+    /// What the policy kept from counting.
+    weakened: BTreeSet<String>,
 }
 
 #[derive(Debug, Default)]
@@ -44,6 +48,11 @@ impl Annotations {
         }
     }
 
+    /// What a policy kept from counting, of however many reports told once.
+    pub fn policy(&mut self, policy: Option<&PolicyReport>) {
+        self.weakened.extend(policy.iter().flat_map(|p| &p.weakened).map(|what| clean(what)));
+    }
+
     /// A line that says how one of several images does.
     pub fn tell(&mut self, line: &str) {
         // No name begins a line: it might be taken for a command.
@@ -52,11 +61,23 @@ impl Annotations {
 
     /// The annotations, and a line that counts all of them.
     pub fn finish(&self, more: &str) -> String {
-        let mut out: String = self.of_level.iter().flat_map(|l| &l.worst).map(|(_, text)| text.as_str()).collect();
+        let mut out = String::new();
+        if !self.weakened.is_empty() {
+            let mut message = "The policy counts, not what this change says:".to_owned();
+            self.weakened.iter().for_each(|what| message.push_str(&format!("\n{what}")));
+            out.push_str(&format!("::warning title=policy::{}\n", data(&message)));
+        }
+        // It takes the place of a warning.
+        let room = [SHOWN, SHOWN - usize::from(!self.weakened.is_empty()), SHOWN];
+        let shown = |(level, room): (&Level, usize)| level.worst.len().min(room);
+        for (level, room) in self.of_level.iter().zip(room) {
+            level.worst.iter().take(room).for_each(|(_, text)| out.push_str(text));
+        }
         self.images.iter().for_each(|line| out.push_str(line));
         out.push_str(&tally_of(self.of_level.each_ref().map(|l| l.count)));
         let words = [("error", "errors"), ("warning", "warnings"), ("note", "notes")];
-        let hidden = self.of_level.iter().map(|l| l.count - l.worst.len()).zip(words).filter(|(n, _)| *n > 0);
+        let hidden = self.of_level.iter().zip(room).map(|(l, room)| l.count - shown((l, room)));
+        let hidden = hidden.zip(words).filter(|(n, _)| *n > 0);
         let rest: Vec<String> = hidden.map(|(n, (one, many))| count(n, one, many)).collect();
         if !rest.is_empty() {
             let _ = write!(out, "; {} not annotated, as GitHub shows {SHOWN} of each level", rest.join(", "));
@@ -70,8 +91,9 @@ impl Annotations {
 }
 
 /// The worst ten of each level of one report, and one line that counts all.
-pub fn render(findings: &[Finding], base: &str, more: &str) -> String {
+pub fn render(findings: &[Finding], base: &str, policy: Option<&PolicyReport>, more: &str) -> String {
     let mut all = Annotations::default();
+    all.policy(policy);
     all.add(findings, base, None);
     all.finish(more)
 }
@@ -125,7 +147,8 @@ mod tests {
 
     #[test]
     fn values_are_escaped_as_the_runner_reads_them() {
-        let text = render(&[finding(Severity::Error, "100 % wrong: a,b\n::set-output name=x::y")], "sub/", "");
+        let text =
+            render(&[finding(Severity::Error, "100 % wrong: a,b\n::set-output name=x::y")], "sub/", None, "");
         let line = text.lines().next().unwrap();
         assert_eq!(
             line,
@@ -136,12 +159,29 @@ mod tests {
     }
 
     #[test]
+    fn what_a_policy_kept_from_counting_comes_first_and_takes_a_place() {
+        let digest = "sha256:0000000000000000000000000000000000000000000000000000000000000000".parse().unwrap();
+        let policy = PolicyReport { digest, weakened: vec!["rule `x` is off\n::error::y".into(), "100 %".into()] };
+        let many: Vec<Finding> = (0..10).map(|n| finding(Severity::Warning, &n.to_string())).collect();
+        let text = render(&many, "", Some(&policy), "");
+        assert_eq!(
+            text.lines().next().unwrap(),
+            "::warning title=policy::The policy counts, not what this change says:%0A100 %25%0Arule `x` is off\\x0a::error::y"
+        );
+        assert_eq!(text.lines().filter(|l| l.starts_with("::warning")).count(), 10, "GitHub shows no more");
+        assert!(
+            text.ends_with("10 warnings, 0 notes; 1 warning not annotated, as GitHub shows 10 of each level\n"),
+            "{text}"
+        );
+    }
+
+    #[test]
     fn the_rest_is_counted() {
         let many: Vec<Finding> = (0..13)
             .flat_map(|n| [finding(Severity::Error, &n.to_string()), finding(Severity::Note, "x")])
             .chain([finding(Severity::Warning, "w")])
             .collect();
-        let text = render(&many, "", "");
+        let text = render(&many, "", None, "");
         let of = |word: &str| text.lines().filter(|l| l.starts_with(word)).count();
         assert_eq!((of("::error"), of("::warning"), of("::notice")), (10, 1, 10));
         let last = text.lines().last().unwrap();

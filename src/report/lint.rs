@@ -66,7 +66,9 @@ impl LintReport {
                 out.write_all(b"\n")
             }
             Format::Sarif => out.write_all(&sarif::log(vec![sarif::of_files(self, style.exit)])?),
-            Format::Github => out.write_all(github::render(&self.findings, &self.base, &self.aside()).as_bytes()),
+            Format::Github => out.write_all(
+                github::render(&self.findings, &self.base, self.policy.as_ref(), &self.aside()).as_bytes(),
+            ),
             Format::Markdown => out.write_all(markdown::of_files(self, style.exit).as_bytes()),
             Format::Junit => out.write_all(junit::document(&junit::of_files(self)).as_bytes()),
             Format::Gitlab => out.write_all(&gitlab::document(&gitlab::of_files(self))?),

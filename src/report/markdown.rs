@@ -135,6 +135,7 @@ pub fn of_files(report: &LintReport, exit: Option<u8>) -> String {
     }
     parts.extend(exit.map(|status| format!("exit {status}")));
     sheet.put(&format!("\n{}\n", parts.join(" · ")));
+    findings::weakened(&mut sheet, report.policy.as_ref());
     findings::section(&mut sheet, &report.findings, &report.waived, report.known.as_deref().unwrap_or_default());
     let gaps: Vec<String> = report
         .gaps

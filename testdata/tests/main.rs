@@ -3,6 +3,7 @@
 mod common;
 mod served;
 
+mod action;
 mod cache;
 mod cases;
 mod cli;

@@ -1,5 +1,6 @@
 //! Findings as items of a list: the worst are open, the rest unfolds.
 
+use super::super::PolicyReport;
 use super::super::table::worst_first;
 use super::super::text::count;
 use super::escape::{code, text};
@@ -34,6 +35,17 @@ pub(super) fn section(sheet: &mut Sheet, findings: &[Finding], waived: &[Finding
     folded(sheet, count(notes.len(), "note", "notes"), &items(notes));
     folded(sheet, format!("{} ignored or waived", waived.len()), &items(waived.iter().collect()));
     folded(sheet, format!("{} known from the baseline", known.len()), &items(known.iter().collect()));
+}
+
+/// What the change would have made easier for itself.
+pub(super) fn weakened(sheet: &mut Sheet, policy: Option<&PolicyReport>) {
+    let told: Vec<String> =
+        policy.iter().flat_map(|p| &p.weakened).map(|what| format!("- {}", text(what))).collect();
+    if !told.is_empty() {
+        let before = "\n#### The policy counts, not what this change says\n\n";
+        let share = sheet.room() / 4;
+        sheet.list(&Around { before, after: "", what: "of these" }, &told, share);
+    }
 }
 
 /// One line; what is inside of it is set below the message.

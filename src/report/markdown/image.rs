@@ -35,6 +35,7 @@ pub(super) fn section(report: &Report, unread: bool, exit: Option<u8>, most: usi
         false => matrix(&mut sheet, &fleet),
     }
     verdict(&mut sheet, report, &fleet, exit);
+    findings::weakened(&mut sheet, report.policy.as_ref());
     findings::section(&mut sheet, &report.findings, &report.waived, report.known.as_deref().unwrap_or_default());
     if let Some(plan) = &report.plan {
         steps(&mut sheet, plan);

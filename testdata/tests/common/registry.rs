@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::{on_path, skipped, testdata};
 
+/// Of alice, whose password is s3cret.
+pub const HTPASSWD: &str = "alice:$2y$05$q5vLxpasvlYB4cYHsu.xouL4vO99b.AwQwSiXsxV1WjB71q61Z40.\n";
+
 /// A registry, stopped when it is dropped.
 pub struct Registry {
     pub address: String,

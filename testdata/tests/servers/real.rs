@@ -10,13 +10,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use base64::Engine;
 use base64::prelude::{BASE64_STANDARD, BASE64_URL_SAFE_NO_PAD};
 
-use super::common::registry::{Registry, can_start};
+use super::common::registry::{HTPASSWD, Registry, can_start};
 use super::common::{Ran, evidence, finish};
 use super::served::{Reply, Server};
 use super::{Home, refuses, succeeds};
-
-/// Of alice, whose password is s3cret.
-const HTPASSWD: &str = "alice:$2y$05$q5vLxpasvlYB4cYHsu.xouL4vO99b.AwQwSiXsxV1WjB71q61Z40.\n";
 
 fn openssl(dir: &Path, args: &str) {
     let output = Command::new("openssl").args(args.split(' ')).current_dir(dir).output().unwrap();
