@@ -8,6 +8,7 @@ mod cache;
 mod cases;
 mod cli;
 mod corpus;
+mod deploy;
 mod diff;
 mod field;
 mod fleet;
