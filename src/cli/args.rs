@@ -228,7 +228,8 @@ pub struct ScanArgs {
     /// Add the bytes of device code: per component and architecture, and what no target takes
     #[arg(long, help_heading = "Report")]
     pub sizes: bool,
-    /// Format on standard output: table, json, sarif, github, markdown, junit or gitlab
+    /// Format on standard output: table, json, sarif, github, markdown, html,
+    /// junit or gitlab
     #[arg(long, short, default_value = "table", value_parser = format, help_heading = "Report")]
     pub format: Format,
 }
@@ -293,7 +294,7 @@ pub struct Output {
 }
 
 /// What reports with findings can be.
-const FORMATS: &str = "table, json, sarif, github, markdown, junit and gitlab";
+const FORMATS: &str = "table, json, sarif, github, markdown, html, junit and gitlab";
 
 fn format(text: &str) -> Result<Format, String> {
     match text {
@@ -304,7 +305,7 @@ fn format(text: &str) -> Result<Format, String> {
         "markdown" | "md" => Ok(Format::Markdown),
         "junit" => Ok(Format::Junit),
         "gitlab" => Ok(Format::Gitlab),
-        "html" => Err(format!("format html is not available yet; there are {FORMATS}")),
+        "html" => Ok(Format::Html),
         _ => Err(format!("there are {FORMATS}")),
     }
 }
@@ -451,13 +452,13 @@ mod tests {
     fn usage_errors_name_what_is_wrong() {
         let error = |args: &[&str]| parse(args).unwrap_err().to_string();
         assert!(error(&["scan"]).contains("IMAGE"));
-        assert!(error(&["scan", "x", "--format", "html"]).contains("not available yet"));
+        assert!(error(&["scan", "x", "--format", "pdf"]).contains("markdown, html, junit and gitlab"));
         assert!(error(&["scan", "x", "-o", "report.json"]).contains("json=report.json"));
         assert!(error(&["scan", "x", "--from-evidence", "e"]).contains("cannot be used"));
         assert!(error(&["scan", "x", "--width", "20"]).contains("40"));
         assert!(error(&["scan", "x", "--baseline"]).contains("--baseline"));
         assert!(error(&["scan", "x", "--max-layer-size", "many"]).contains("64GiB"));
-        for args in [&["scan"][..], &["scan", "x", "--format", "html"], &["nonsense"]] {
+        for args in [&["scan"][..], &["scan", "x", "--format", "pdf"], &["nonsense"]] {
             assert_eq!(parse(args).unwrap_err().exit_code(), 2);
         }
         assert!(parse(&["scan", "--from-evidence", "e"]).is_ok());

@@ -152,7 +152,13 @@ pub fn show<T: Serialize>(
             render(serde_json::to_writer_pretty(&mut out, rows).map_err(Into::into))?;
             out
         }
-        Format::Table | Format::Sarif | Format::Github | Format::Markdown | Format::Junit | Format::Gitlab => {
+        Format::Table
+        | Format::Sarif
+        | Format::Github
+        | Format::Markdown
+        | Format::Junit
+        | Format::Gitlab
+        | Format::Html => {
             let rows = rows.iter().map(|r| cells(r).iter().map(|c| clean(c)).collect());
             table(head, rows, screen.style(None).width).into_bytes()
         }

@@ -168,6 +168,9 @@ pub fn judge_and_amend(
                 beside.join(&mut report, evidence);
             }
             amend(&mut report, &Made { evidence, fleet: &fleet, open: reader.open(), several })?;
+            if let Some(beside) = &beside {
+                beside.change(&mut report, evidence.first());
+            }
         }
         if let Some(policy) = &policy {
             policy::add_to(&mut report, policy, screen);

@@ -82,6 +82,7 @@ pub fn build(
         overruled: Vec::new(),
         rules: Vec::new(),
         base: String::new(),
+        sources: BTreeMap::new(),
     }
 }
 

@@ -17,7 +17,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-pub use emit::{Emit, EmitError, Emitted, Input, Written, emit};
+pub use emit::{Emit, EmitError, Emitted, Input, Written, emit, patched};
 
 use std::collections::BTreeMap;
 

@@ -41,6 +41,7 @@ pub fn into_tags(first: Mended, start: &State, subject: &Subject<'_>, before: &O
             tags: Vec::new(),
             effect,
             unresolved: only.unresolved,
+            patch: None,
         };
     }
     of_several(runs, before)

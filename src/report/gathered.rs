@@ -6,9 +6,9 @@ use std::io;
 use super::github::Annotations;
 use super::gitlab::Issue;
 use super::junit::Suite;
-use super::markdown::Document;
 use super::text::clean;
 use super::{Format, Report, gitlab, junit, sarif, table};
+use super::{html, markdown};
 
 /// A document of reports.
 pub struct Gathered {
@@ -20,7 +20,8 @@ pub struct Gathered {
 enum Parts {
     Sarif(Vec<sarif::Run>),
     Github { all: Annotations, aside: String },
-    Markdown(Document),
+    Markdown(markdown::Document),
+    Html(html::Document),
     Junit(Vec<Suite>),
     Gitlab(Vec<Issue>),
 }
@@ -32,7 +33,8 @@ impl Gathered {
             Format::Table | Format::Json => return None,
             Format::Sarif => Parts::Sarif(Vec::new()),
             Format::Github => Parts::Github { all: Annotations::default(), aside: String::new() },
-            Format::Markdown => Parts::Markdown(Document::new(several)),
+            Format::Markdown => Parts::Markdown(markdown::Document::new(several)),
+            Format::Html => Parts::Html(html::Document::new(several)),
             Format::Junit => Parts::Junit(Vec::new()),
             Format::Gitlab => Parts::Gitlab(Vec::new()),
         };
@@ -53,6 +55,7 @@ impl Gathered {
             Parts::Sarif(runs) => runs.push(sarif::of_image(report, exit, self.several)),
             Parts::Github { all, aside } => annotate(all, aside, report, self.several),
             Parts::Markdown(document) => document.add(report, unread, exit),
+            Parts::Html(document) => document.add(report, unread, exit),
             Parts::Junit(suites) => suites.push(junit::of_image(report, unread)),
             Parts::Gitlab(issues) => issues.extend(gitlab::of_image(report)),
         }
@@ -70,6 +73,7 @@ impl Gathered {
             Parts::Sarif(runs) => sarif::log(runs),
             Parts::Github { all, aside } => Ok(all.finish(&aside).into_bytes()),
             Parts::Markdown(document) => Ok(document.finish(exit).into_bytes()),
+            Parts::Html(document) => Ok(document.finish(exit).into_bytes()),
             Parts::Junit(suites) => Ok(junit::document(&suites).into_bytes()),
             Parts::Gitlab(issues) => gitlab::document(&issues),
         }

@@ -170,7 +170,7 @@ mod tests {
         );
         assert_eq!(text.lines().filter(|l| l.starts_with("::warning")).count(), 10, "GitHub shows no more");
         assert!(
-            text.ends_with("10 warnings, 0 notes; 1 warning not annotated, as GitHub shows 10 of each level\n"),
+            text.ends_with("10 warnings; 1 warning not annotated, as GitHub shows 10 of each level\n"),
             "{text}"
         );
     }

@@ -9,7 +9,9 @@ use serde::Serialize;
 
 use super::table::against_baseline;
 use super::text::count;
-use super::{Format, PolicyReport, RuleText, Style, Tool, github, gitlab, junit, lint_table, markdown, sarif};
+use super::{
+    Format, PolicyReport, RuleText, Style, Tool, github, gitlab, html, junit, lint_table, markdown, sarif,
+};
 use crate::model::Finding;
 
 /// The whole report of a run over Dockerfiles.
@@ -70,6 +72,7 @@ impl LintReport {
                 github::render(&self.findings, &self.base, self.policy.as_ref(), &self.aside()).as_bytes(),
             ),
             Format::Markdown => out.write_all(markdown::of_files(self, style.exit).as_bytes()),
+            Format::Html => out.write_all(html::of_files(self, style.exit).as_bytes()),
             Format::Junit => out.write_all(junit::document(&junit::of_files(self)).as_bytes()),
             Format::Gitlab => out.write_all(&gitlab::document(&gitlab::of_files(self))?),
         }

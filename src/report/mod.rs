@@ -7,6 +7,7 @@ pub mod fingerprint;
 mod gathered;
 pub mod github;
 pub mod gitlab;
+pub mod html;
 pub mod inspect;
 pub mod json;
 pub mod junit;
@@ -53,6 +54,8 @@ pub enum Format {
     Junit,
     /// GitLab's Code Quality.
     Gitlab,
+    /// A page of its own.
+    Html,
 }
 
 /// How text is laid out. What is told does not depend on it, but for lists that `verbose` unfolds.
@@ -79,7 +82,7 @@ pub fn write(report: &Report, format: Format, style: &Style, out: &mut dyn Write
         Format::Table if report.image.is_none() => out.write_all(inspect::render(report, style).as_bytes()),
         Format::Table => out.write_all(table::render(report, style).as_bytes()),
         Format::Json => json::write_pretty(report, out),
-        Format::Sarif | Format::Github | Format::Markdown | Format::Junit | Format::Gitlab => {
+        Format::Sarif | Format::Github | Format::Markdown | Format::Junit | Format::Gitlab | Format::Html => {
             let mut one = Gathered::new(format, false);
             one.iter_mut().for_each(|g| g.add(report, false, style.exit));
             one.map_or(Ok(()), |g| out.write_all(&g.finish(style.exit)?))
@@ -104,7 +107,7 @@ pub fn write_next(
             }
             write(report, format, style, out)
         }
-        Format::Sarif | Format::Github | Format::Markdown | Format::Junit | Format::Gitlab => {
+        Format::Sarif | Format::Github | Format::Markdown | Format::Junit | Format::Gitlab | Format::Html => {
             write(report, format, style, out)
         }
     }

@@ -2,6 +2,7 @@
 //! (`rules/report.schema.json`) is generated from these types.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -59,6 +60,9 @@ pub struct Report {
     /// What goes before names of Dockerfiles where they are read from the repository's root: empty, or `docker/`.
     #[serde(skip)]
     pub base: String,
+    /// Text of the Dockerfiles that findings point into, by name.
+    #[serde(skip)]
+    pub sources: BTreeMap<String, Arc<str>>,
 }
 
 /// What was judged by, kept apart from what was judged.
@@ -305,6 +309,9 @@ pub struct Plan {
     pub effect: Option<Effect>,
     /// What no step mends, and why.
     pub unresolved: Vec<String>,
+    /// What the steps change in the Dockerfile, where one is at hand.
+    #[serde(skip)]
+    pub patch: Option<String>,
 }
 
 /// One of several images that serve a fleet together.

@@ -10,8 +10,16 @@ use crate::model::{FilePlace, ImagePath};
 /// Rule, target (empty: all), `file:line` of a Dockerfile and path in the image (empty: none).
 type Told = BTreeSet<(String, String, String, String)>;
 
-const ALL: [Format; 7] =
-    [Format::Table, Format::Json, Format::Sarif, Format::Github, Format::Markdown, Format::Junit, Format::Gitlab];
+const ALL: [Format; 8] = [
+    Format::Table,
+    Format::Json,
+    Format::Sarif,
+    Format::Github,
+    Format::Markdown,
+    Format::Html,
+    Format::Junit,
+    Format::Gitlab,
+];
 
 /// The lines that tell details of a finding.
 #[derive(Default)]
@@ -111,6 +119,27 @@ fn of_junit(text: &str, told: &mut Told) {
     }
 }
 
+fn of_html(text: &str, told: &mut Told) {
+    let markup = text.strip_prefix("<!DOCTYPE html>\n").unwrap();
+    let document = roxmltree::Document::parse(markup).unwrap();
+    let words = |node: roxmltree::Node<'_, '_>| -> String {
+        node.descendants().filter(|n| n.is_text()).filter_map(|n| n.text()).collect()
+    };
+    for finding in document.descendants().filter(|n| n.attribute("data-rule").is_some()) {
+        let mut details = Details::default();
+        for term in finding.descendants().filter(|n| n.has_tag_name("dt")) {
+            let told = term.next_sibling_element().unwrap();
+            match words(term).as_str() {
+                "targets" => details.targets = told.children().filter(|n| n.is_element()).map(words).collect(),
+                "in" => details.line = told.first_element_child().map(words).unwrap(),
+                "at" => details.path = told.first_element_child().map(words).unwrap(),
+                _ => {}
+            }
+        }
+        details.add(finding.attribute("data-rule").unwrap(), told);
+    }
+}
+
 fn of_gitlab(issues: &Value, told: &mut Told) {
     for issue in issues.as_array().unwrap() {
         let text = |key: &str| issue[key].as_str().unwrap();
@@ -127,6 +156,7 @@ fn told(format: Format, text: &str) -> Told {
         Format::Sarif => of_sarif(&json(), &mut told),
         Format::Github => of_github(text, &mut told),
         Format::Markdown => of_markdown(text, &mut told),
+        Format::Html => of_html(text, &mut told),
         Format::Junit => of_junit(text, &mut told),
         Format::Gitlab => of_gitlab(&json(), &mut told),
     }

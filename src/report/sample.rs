@@ -70,6 +70,7 @@ fn base() -> Report {
         },
         rules: Vec::new(),
         base: String::new(),
+        sources: std::collections::BTreeMap::new(),
     }
 }
 
@@ -244,6 +245,7 @@ pub fn failing() -> Report {
             )
         }],
         unresolved: vec!["flash-attn has no release with code for 7.5".into()],
+        patch: None,
         ..Plan::default()
     });
     report.gaps = vec![Gap {

@@ -33,7 +33,13 @@ pub fn run(args: &PresetArgs, screen: &Screen) -> Result<u8, CliError> {
     }
     match args.format.format {
         Format::Json => print_json(&Shown::new(preset, catalog), screen)?,
-        _ => {
+        Format::Table
+        | Format::Sarif
+        | Format::Github
+        | Format::Markdown
+        | Format::Html
+        | Format::Junit
+        | Format::Gitlab => {
             screen.print(commented(preset, head, catalog).as_bytes())?;
         }
     }

@@ -40,7 +40,13 @@ pub fn show(found: &Found, source: &Source<'_>, format: Format, screen: &Screen)
     }
     match format {
         Format::Json => print_json(&Whole { schema: 1, found }, screen)?,
-        _ => screen.print(source.toml(found).as_bytes())?,
+        Format::Table
+        | Format::Sarif
+        | Format::Github
+        | Format::Markdown
+        | Format::Html
+        | Format::Junit
+        | Format::Gitlab => screen.print(source.toml(found).as_bytes())?,
     }
     if found.targets.is_empty() {
         return Err(FleetError::NoTarget.into());

@@ -29,7 +29,7 @@ use crate::image::sources::OpenOptions;
 use crate::lint::dockerfile::{Levels, Loudness};
 use crate::lint::{self, RULES, dockerfile};
 use crate::model::Evidence;
-use crate::plan::patch;
+use crate::plan::{self, Written, patch};
 use crate::report::{Report, unified};
 
 /// Bytes of a Dockerfile that are read.
@@ -205,11 +205,19 @@ impl<'a> Beside<'a> {
         relative(&self.path)
     }
 
+    /// Tells the plan, when it is done, what it makes of the file.
+    pub fn change(&self, report: &mut Report, image: Option<&Evidence>) {
+        if let Some(plan) = &mut report.plan {
+            plan.patch = plan::patched(plan, Written { lint: &self.lint(image), path: &self.path() });
+        }
+    }
+
     /// Adds what the file says to what its image says, and tells the plan where it changes the file.
     pub fn join(&self, report: &mut Report, evidence: &[Evidence]) {
         let Engine { fleet, levels, catalog, base, .. } = &self.engine;
         if let Some(plan) = &mut report.plan {
-            patch::tell(plan, &self.lint(evidence.first()), &self.name);
+            let lint = self.lint(evidence.first());
+            patch::tell(plan, &lint, &self.name);
         }
         dockerfile::image::point(report, evidence, &self.understood.reading, &self.name);
         let mut file = self.engine.report(&self.name, &self.understood, evidence.first());

@@ -206,6 +206,7 @@ pub fn add_to(report: &mut Report, file: LintReport) {
     let rules: Vec<&str> = report.rules.iter().chain(&file.rules).map(|r| r.id).collect();
     report.rules = rules::texts(|r| rules.contains(&r.id), report.findings.iter().chain(&report.waived));
     report.base = file.base;
+    report.sources.extend(file.sources);
 }
 
 /// Whether a waiver could have covered something of these files: else that it did not tells nothing.

@@ -107,6 +107,14 @@ pub fn emit(input: &Input<'_>, form: Emit) -> Result<Emitted, EmitError> {
     }
 }
 
+/// What the plan makes of the Dockerfile, as a patch; of several tags the first. None: nothing changes.
+pub fn patched(plan: &Plan, written: Written<'_>) -> Option<String> {
+    let old = &written.lint.reading.document.source;
+    let patch = patch::patch(written.lint, plan, plan.tags.first().map(|t| t.name.as_str()));
+    let bytes = unified::patch(written.path, old, &patch.apply(old));
+    Some(String::from_utf8_lossy(&bytes).into_owned()).filter(|text| !text.is_empty())
+}
+
 /// A form of one file: of several tags the first is taken, and that is told.
 fn one(
     input: &Input<'_>,

@@ -61,6 +61,7 @@ fn text_tells_verdicts_first_and_never_a_guess_as_proved() {
         alternatives: vec![other("drop it", Cost::Target), other("other version", Cost::OtherVersion)],
         effect: effect(Basis::Predicted, &[("a", fail, ok), ("b", fail, fail)]),
         unresolved: vec!["b: nothing\u{1b}[0m fits".into()],
+        patch: None,
         ..Plan::default()
     };
     let (text, _) = emitted(plan.clone(), None, Emit::Text);
