@@ -73,7 +73,7 @@ fn the_jenkins_stage_runs_what_it_says_and_keeps_what_it_writes() {
     fs::copy(testdata().join("images/imagelint.toml"), work.path().join("imagelint.toml")).unwrap();
     let output = shell(work.path(), &script).env("IMAGE", testdata().join("images/sample.tar")).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    for file in ["imagelint.xml", "imagelint.md", "imagelint.json"] {
+    for file in ["imagelint.xml", "imagelint.html", "imagelint.json"] {
         assert!(work.path().join(file).metadata().unwrap().len() > 500, "{file}");
     }
     let output = shell(work.path(), &script).env("IMAGE", "nosuch.tar").output().unwrap();

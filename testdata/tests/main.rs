@@ -13,6 +13,7 @@ mod diff;
 mod field;
 mod fleet;
 mod hostile;
+mod html;
 mod lint;
 mod loader;
 mod plan;
