@@ -18,6 +18,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 use super::error::CliError;
+use crate::config::Date;
 use crate::model::Platform;
 use crate::report::Format;
 
@@ -75,6 +76,23 @@ pub struct Global {
     /// Say more: reasons and sources (-v), every file and every request to a registry (-vv)
     #[arg(long, short, global = true, action = ArgAction::Count, help_heading = "Display")]
     pub verbose: u8,
+    /// Folder of TOML files, called as those in rules/data, whose rows are merged over the embedded ones
+    #[arg(
+        long = "rules",
+        global = true,
+        value_name = "DIR",
+        env = "IMAGELINT_RULES",
+        hide_env_values = true,
+        help_heading = "Catalog"
+    )]
+    pub rules_dir: Option<PathBuf>,
+    /// The day that waivers and the catalog's age are held against [default: today, UTC]
+    #[arg(long, global = true, hide = true, value_name = "DAY", env = "IMAGELINT_TODAY", value_parser = day)]
+    pub today: Option<Date>,
+}
+
+fn day(text: &str) -> Result<Date, String> {
+    text.parse().map_err(|what| format!("`{text}` {what}"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

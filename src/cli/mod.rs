@@ -2,6 +2,7 @@
 
 mod args;
 mod baseline;
+mod basis;
 mod cache;
 mod check_wheels;
 mod diff;
@@ -46,7 +47,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return usage(&error),
     };
     let screen = Screen::new(&parsed.global);
-    let result = match &parsed.command {
+    let result = basis::choose(&parsed.global, &screen).and_then(|()| match &parsed.command {
         Command::Scan(args) => scan::run(args, &screen),
         Command::Lint(args) => lint::run(args, &screen),
         Command::Plan(args) => plan::run(args, &screen),
@@ -63,7 +64,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Cache(args) => cache::run(args, &screen),
         Command::Completions(args) => generate::completions(args, &screen),
         Command::Man => generate::man(&screen),
-    };
+    });
     match result {
         Ok(status) => ExitCode::from(status),
         Err(error) => {

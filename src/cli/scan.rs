@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::UNANSWERED;
 use super::args::{FailOn, ImageArgs, ScanArgs};
 use super::baseline;
+use super::basis;
 use super::error::CliError;
 use super::lint::Beside;
 use super::many;
@@ -14,8 +15,6 @@ use super::outputs::{Outputs, document, render};
 use super::policy::{self, Asked, Chosen};
 use super::reader::{Read, Reader};
 use super::saved;
-use crate::catalog::Catalog;
-use crate::config::Date;
 use crate::config::Fleet;
 use crate::image::sources::OpenOptions;
 use crate::lint::{self, JudgeOptions};
@@ -29,7 +28,7 @@ pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     let baseline = args.baseline.as_deref().map(baseline::of_images).transpose()?;
     let amend = |report: &mut Report, made: &Made<'_>| {
         if args.sizes {
-            report.sizes = Some(lint::sizes(made.evidence, made.fleet, Catalog::embedded()));
+            report.sizes = Some(lint::sizes(made.evidence, made.fleet, basis::catalog()));
         }
         if let Some(baseline) = &baseline
             && !baseline.apply(report, made.several)
@@ -130,7 +129,7 @@ pub fn judge_and_amend(
     amend: impl Fn(&mut Report, &Made<'_>) -> Result<(), CliError>,
     mut show: impl FnMut(Judged<'_>) -> Result<(), CliError>,
 ) -> Result<u8, CliError> {
-    let catalog = Catalog::embedded();
+    let catalog = basis::catalog();
     let images = many::images(&args.many, &args.images, args.read.servers.password_stdin)?;
     let loaded = args.from_evidence.as_deref().map(saved::load).transpose()?;
     let several = images.len() > 1 || args.many.list.is_some() || loaded.as_ref().is_some_and(|l| l.len() > 1);
@@ -139,7 +138,7 @@ pub fn judge_and_amend(
     let Chosen { fleet, policy } = policy::choose(&asked, reader.open(), catalog, screen)?;
     policy.iter().for_each(|policy| Chosen::tell(policy, screen));
     let options =
-        JudgeOptions { allow_gaps: args.allow_gaps, today: Date::today(), config: args.dockerfile.is_none() };
+        JudgeOptions { allow_gaps: args.allow_gaps, today: basis::today(), config: args.dockerfile.is_none() };
     let platform = args.platform.as_ref().map(ToString::to_string);
     let beside = |path: &PathBuf| Beside::read(path, platform, &fleet, catalog);
     let beside = args.dockerfile.as_ref().map(beside).transpose()?;

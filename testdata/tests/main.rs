@@ -18,6 +18,7 @@ mod policy;
 mod rebuild;
 mod registry;
 mod reports;
+mod rules_dir;
 mod servers;
 mod shape;
 mod sources;
