@@ -3,6 +3,7 @@
 mod cache;
 mod diff;
 mod fleet;
+mod generate;
 mod lint;
 mod many;
 mod plan;
@@ -27,6 +28,7 @@ pub use self::diff::DiffArgs;
 pub use self::fleet::{
     FleetArgs, FleetSource, FromHostArgs, FromInstancesArgs, FromNodesArgs, InitArgs, PresetArgs,
 };
+pub use self::generate::{CompletionsArgs, GenerateArgs};
 pub use self::lint::{LintArgs, RuleLevel};
 pub use self::many::{ManyArgs, Shard};
 pub use self::plan::{Emit, PlanArgs};
@@ -131,7 +133,7 @@ pub enum Command {
     /// Print targets for where the fleet is: a cluster, machine types, this host, a platform
     #[command(after_help = fleet::HELP)]
     Fleet(FleetArgs),
-    /// Print a rule's page
+    /// Print the page of a rule or a verdict
     Explain(ExplainArgs),
     /// List the rules
     Rules(ListArgs),
@@ -142,6 +144,9 @@ pub enum Command {
     /// Show where facts of layers are kept, how much, and prune them
     #[command(after_help = cache::HELP)]
     Cache(CacheCommandArgs),
+    /// Write the files of imagelint's own repository that its sources imply
+    #[command(hide = true)]
+    Generate(GenerateArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page
@@ -266,7 +271,7 @@ pub struct InspectArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct ExplainArgs {
-    /// A rule's id, as findings show it
+    /// A rule's id, as findings show it, or a verdict (fail, unknown, blocked, cpu, slow, warn, ok)
     #[arg(value_name = "RULE")]
     pub rule: String,
 }
@@ -276,12 +281,6 @@ pub struct ListArgs {
     /// Format on standard output: table or json
     #[arg(long, short, default_value = "table", value_parser = plain_format)]
     pub format: Format,
-}
-
-#[derive(Debug, clap::Args)]
-pub struct CompletionsArgs {
-    #[arg(value_enum)]
-    pub shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]

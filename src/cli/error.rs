@@ -63,6 +63,8 @@ pub enum CliError {
     TwiceStandardInput,
     #[error("--shard: {0}")]
     Shard(String),
+    #[error("{0}: is not the root of imagelint's own repository, which alone has generated files")]
+    NotOurRepository(String),
     #[error("no targets: there is nothing to rebuild for")]
     NoTargets,
     #[error("{}", no_builder(*.0))]
@@ -105,6 +107,7 @@ impl CliError {
             Self::NoBuilder(None) => {
                 Some("installing buildah or podman, which need no daemon, or docker with its daemon".into())
             }
+            Self::NotOurRepository(_) => Some("--root DIR".into()),
             Self::Shard(_) => Some("--shard I/N, with the part to take".into()),
             Self::NoCache => Some("--cache-dir DIR".into()),
             Self::NoStart { .. } => {

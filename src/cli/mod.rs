@@ -10,6 +10,7 @@ mod error;
 mod explain;
 mod fleet;
 mod generate;
+mod generated;
 mod init;
 mod inspect;
 mod lint;
@@ -62,6 +63,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Gpus(args) => lists::gpus(args, &screen),
         Command::Toolkits(args) => lists::toolkits(args, &screen),
         Command::Cache(args) => cache::run(args, &screen),
+        Command::Generate(args) => generate::files(args, &screen),
         Command::Completions(args) => generate::completions(args, &screen),
         Command::Man => generate::man(&screen),
     });

@@ -23,6 +23,7 @@ mod roles;
 mod rules;
 mod sizes;
 mod stale;
+pub mod verdicts;
 mod waive;
 mod words;
 

@@ -10,6 +10,7 @@ mod corpus;
 mod diff;
 mod field;
 mod fleet;
+mod generate;
 mod hostile;
 mod lint;
 mod loader;
