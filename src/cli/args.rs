@@ -3,6 +3,7 @@
 mod cache;
 mod diff;
 mod fleet;
+mod gate;
 mod generate;
 mod lint;
 mod many;
@@ -28,6 +29,7 @@ pub use self::diff::DiffArgs;
 pub use self::fleet::{
     FleetArgs, FleetSource, FromHostArgs, FromInstancesArgs, FromNodesArgs, InitArgs, PresetArgs,
 };
+pub use self::gate::GateArgs;
 pub use self::generate::{CompletionsArgs, GenerateArgs};
 pub use self::lint::{LintArgs, RuleLevel};
 pub use self::many::{ManyArgs, Shard};
@@ -177,6 +179,8 @@ Examples:
   imagelint scan --from-evidence scan.json --target b200@580
   imagelint scan IMAGE --baseline report.json        fails on what is new since that report
   imagelint scan IMAGE --target a100 --sizes
+  imagelint scan IMAGE --fleet fleet.toml --attest statement.json && jq .predicate statement.json >p.json &&
+    cosign attest --type urn:imagelint:attestation:v1 --predicate p.json IMAGE@DIGEST
   imagelint scan --list images.txt --shard 0/4 -f json >part-0.jsonl";
 
 const VERIFY_HELP: &str = "\
@@ -248,6 +252,8 @@ pub struct ScanArgs {
     /// Add the bytes of device code: per component and architecture, and what no target takes
     #[arg(long, help_heading = "Report")]
     pub sizes: bool,
+    #[command(flatten)]
+    pub gate: GateArgs,
     /// Format on standard output: table, json, sarif, github, markdown, junit or gitlab
     #[arg(long, short, default_value = "table", value_parser = format, help_heading = "Report")]
     pub format: Format,

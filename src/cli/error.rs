@@ -63,6 +63,10 @@ pub enum CliError {
     TwiceStandardInput,
     #[error("--shard: {0}")]
     Shard(String),
+    #[error("{reference} has no manifest, so no digest that a statement could be about")]
+    NoManifest { reference: String },
+    #[error("--attest: a statement is about one image")]
+    AttestsOne,
     #[error("{0}: is not the root of imagelint's own repository, which alone has generated files")]
     NotOurRepository(String),
     #[error("no targets: there is nothing to rebuild for")]
@@ -107,6 +111,8 @@ impl CliError {
             Self::NoBuilder(None) => {
                 Some("installing buildah or podman, which need no daemon, or docker with its daemon".into())
             }
+            Self::NoManifest { .. } => Some("pushing it, and scanning what the registry has".into()),
+            Self::AttestsOne => Some("one run an image".into()),
             Self::NotOurRepository(_) => Some("--root DIR".into()),
             Self::Shard(_) => Some("--shard I/N, with the part to take".into()),
             Self::NoCache => Some("--cache-dir DIR".into()),

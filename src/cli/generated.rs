@@ -10,6 +10,7 @@ use crate::report::json;
 pub fn files() -> Vec<(String, String)> {
     let mut all = vec![
         ("rules/report.schema.json".to_owned(), json::schema()),
+        ("rules/attestation.schema.json".to_owned(), json::attestation_schema()),
         ("rules/lint.schema.json".to_owned(), json::lint_schema()),
         ("rules/diff.schema.json".to_owned(), json::diff_schema()),
         ("rules/rebuild.schema.json".to_owned(), json::rebuild_schema()),

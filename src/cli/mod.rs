@@ -1,6 +1,7 @@
 //! The command line: arguments in, library called, text and an exit status out.
 
 mod args;
+mod attest;
 mod baseline;
 mod basis;
 mod cache;

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use super::UNANSWERED;
 use super::args::{FailOn, ImageArgs, ScanArgs};
+use super::attest;
 use super::baseline;
 use super::basis;
 use super::error::CliError;
@@ -45,6 +46,9 @@ pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     // Of a format that is one document, however many images.
     let mut gathered: Option<Gathered> = None;
     let status = judge_and_amend(&args.image, screen, amend, |judged| {
+        if let Some(file) = args.gate.attest.as_ref().filter(|_| !judged.unread) {
+            attest::write(file, &args.image, &judged)?;
+        }
         let Judged { report, status, several, unread, .. } = judged;
         several_images = several;
         let style = screen.style(Some(status));

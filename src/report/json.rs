@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::Report;
+use super::attest::Statement;
 use super::diff::DiffReport;
 use super::lint::LintReport;
 use super::rebuild::RebuildReport;
@@ -37,6 +38,11 @@ pub fn diff_schema() -> String {
 /// The JSON schema of a rebuild, as kept in `rules/rebuild.schema.json`.
 pub fn rebuild_schema() -> String {
     schema_of::<RebuildReport>()
+}
+
+/// The JSON schema of what `--attest` writes, as kept in `rules/attestation.schema.json`.
+pub fn attestation_schema() -> String {
+    schema_of::<Statement>()
 }
 
 fn schema_of<T: schemars::JsonSchema>() -> String {

@@ -3,6 +3,7 @@
 mod common;
 mod served;
 
+mod attest;
 mod cache;
 mod cases;
 mod cli;
