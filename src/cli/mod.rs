@@ -1,5 +1,6 @@
 //! The command line: arguments in, library called, text and an exit status out.
 
+mod affinity;
 mod args;
 mod attest;
 mod baseline;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::UNANSWERED;
+use super::affinity;
 use super::args::{FailOn, ImageArgs, ScanArgs};
 use super::attest;
 use super::baseline;
@@ -48,6 +49,9 @@ pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     let status = judge_and_amend(&args.image, screen, amend, |judged| {
         if let Some(file) = args.gate.attest.as_ref().filter(|_| !judged.unread) {
             attest::write(file, &args.image, &judged)?;
+        }
+        if !judged.unread {
+            affinity::write(&args.gate, &judged, basis::catalog())?;
         }
         let Judged { report, status, several, unread, .. } = judged;
         several_images = several;
@@ -95,6 +99,7 @@ pub struct Judged<'a> {
     pub report: &'a Report,
     /// The exit status that the report alone would give.
     pub status: u8,
+    pub fleet: &'a Fleet,
     /// Whether it is one of several images.
     pub several: bool,
     /// Of each platform that was scanned.
@@ -187,7 +192,16 @@ pub fn judge_and_amend(
         }
         worst = worst.max(status);
         let beside = beside.as_ref();
-        show(Judged { report: &report, status, several, evidence, beside, unread, runs: &read.runs })?;
+        show(Judged {
+            report: &report,
+            status,
+            fleet: &fleet,
+            several,
+            evidence,
+            beside,
+            unread,
+            runs: &read.runs,
+        })?;
         if let Some(saved) = saved.as_mut().filter(|_| !unread) {
             saved.add(evidence)?;
         }

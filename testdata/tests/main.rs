@@ -3,6 +3,7 @@
 mod common;
 mod served;
 
+mod affinity;
 mod attest;
 mod cache;
 mod cases;
