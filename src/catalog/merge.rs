@@ -129,6 +129,11 @@ pub fn file_names() -> impl Iterator<Item = &'static str> {
     FILES.iter().map(|(name, _)| *name).filter(|name| !laws::NO_FACTS.contains(name))
 }
 
+/// Lists of a file, and what tells their rows apart.
+pub fn identities(file: &str) -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    IDENTITIES.iter().filter(move |(name, ..)| *name == file).map(|(_, list, keys)| (*list, *keys))
+}
+
 /// A row of a file that was added, where it stands there and how messages call it.
 struct Placed {
     file: usize,

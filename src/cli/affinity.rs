@@ -45,6 +45,12 @@ pub fn write<'a>(args: &GateArgs, judged: &Judged<'a>, catalog: &Catalog) -> Res
         write_file(file, affinity::node_affinity(&selection, &head).as_bytes())?;
     }
     if let Some(file) = &args.emit_compatibility {
+        let mut head = head;
+        head.push(
+            "To attach it: oras attach --artifact-type application/vnd.nfd.image-compatibility.v1alpha1 IMAGE"
+                .to_owned(),
+        );
+        head.push("FILE:application/vnd.nfd.image-compatibility.spec.v1alpha1+yaml".to_owned());
         let Some(text) = affinity::compatibility(&selection, &head) else {
             let left = " (no target is told by labels of GPU Feature Discovery alone)".to_owned();
             return Err(CliError::NoPool { words: words.join(" or "), left });

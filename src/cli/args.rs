@@ -179,6 +179,7 @@ Examples:
   imagelint scan --from-evidence scan.json --target b200@580
   imagelint scan IMAGE --baseline report.json        fails on what is new since that report
   imagelint scan IMAGE --target a100 --sizes
+  imagelint scan IMAGE --fleet fleet.toml --emit-affinity affinity.yaml
   imagelint scan IMAGE --fleet fleet.toml --attest statement.json && jq .predicate statement.json >p.json &&
     cosign attest --type urn:imagelint:attestation:v1 --predicate p.json IMAGE@DIGEST
   imagelint scan --list images.txt --shard 0/4 -f json >part-0.jsonl";

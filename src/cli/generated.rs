@@ -1,6 +1,7 @@
 //! Every file of the repository that is made from the sources: one list, for `imagelint generate` and its `--check`.
 
 use super::lists;
+use crate::catalog::merge;
 use crate::config;
 use crate::lint::{RULES, Rule, verdicts};
 use crate::model::Verdict;
@@ -15,6 +16,7 @@ pub fn files() -> Vec<(String, String)> {
         ("rules/diff.schema.json".to_owned(), json::diff_schema()),
         ("rules/rebuild.schema.json".to_owned(), json::rebuild_schema()),
         (format!("rules/{}", config::SCHEMA_NAME), config::schema()),
+        ("rules/data/README.md".to_owned(), index_of_tables()),
         ("rules/lints/README.md".to_owned(), index_of_rules()),
         ("rules/verdicts/README.md".to_owned(), index_of_verdicts()),
     ];
@@ -23,6 +25,24 @@ pub fn files() -> Vec<(String, String)> {
 }
 
 const MADE: &str = "<!-- Written by `cargo run -- generate` from the sources. -->\n";
+
+fn index_of_tables() -> String {
+    let mut out = format!(
+        "# Tables\n\n{MADE}\nThe facts that images are judged by: rows of TOML, each with its source and how sure it is. They are compiled in.\n\n\
+         `--rules DIR` (or IMAGELINT_RULES) merges rows over them for one run. The folder has files of the names below, each\n\
+         with the rows that are to be added. A row that is like an embedded one in what tells its list's rows apart stands in\n\
+         its place, whole; any other is added. Values beside the lists, such as `as_of` in `catalog.toml`, stand in the place\n\
+         of the embedded ones. What is merged is held against the same laws as the embedded tables, and what breaks one is\n\
+         pointed out in the file. Reports tell of it in `tool.catalog`: the digest is another, and `rules` counts the rows.\n\n\
+         | File | List | Rows are told apart by |\n|---|---|---|\n"
+    );
+    for file in merge::file_names() {
+        for (list, keys) in merge::identities(file) {
+            out.push_str(&format!("| [{file}]({file}) | `[[{list}]]` | {} |\n", keys.join(", ")));
+        }
+    }
+    out
+}
 
 fn index_of_rules() -> String {
     let mut out = format!(

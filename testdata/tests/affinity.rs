@@ -233,7 +233,8 @@ fn what_labels_cannot_tell_apart_is_left_out() {
     assert_eq!(selected(&yaml), BTreeSet::from(["h100-0".to_owned()]), "{yaml}");
     // A driver that is another target's is kept out by its branch.
     let rows = "[[target]]\nname = \"any\"\ngpu = \"T4\"\n[[target]]\nname = \"old\"\ngpu = \"T4\"\ndriver = \"470.182.03\"\n";
-    let emitted = fleet(rows);
+    fs::write(&file, rows).unwrap();
+    let emitted = emit(dir.path(), "images/sample.tar", file.to_str().unwrap(), &["--emit-for", "ok,warn"]);
     let yaml = emitted.affinity.unwrap_or_else(|| panic!("{:?}", emitted.ran));
     assert!(yaml.contains("# Left out, old: fail"), "{yaml}");
     assert!(!selected(&yaml).contains("t4-old-0"), "{yaml}");

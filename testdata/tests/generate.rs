@@ -69,9 +69,12 @@ fn every_schema_that_is_kept_is_generated() {
 fn links_of_the_pages_resolve() {
     let link = Regex::new(r"\]\(([^)#]+)(?:#[^)]*)?\)").unwrap();
     let mut count = 0;
-    for folder in ["rules/lints", "rules/verdicts"] {
+    for folder in ["rules/data", "rules/lints", "rules/verdicts"] {
         for entry in fs::read_dir(root().join(folder)).unwrap() {
             let path = entry.unwrap().path();
+            if path.extension().is_none_or(|e| e != "md") {
+                continue;
+            }
             let text = fs::read_to_string(&path).unwrap();
             for found in link.captures_iter(&text) {
                 let target = found.unwrap().get(1).unwrap().as_str().to_owned();
