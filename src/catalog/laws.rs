@@ -10,7 +10,7 @@ use super::{Catalog, CatalogError, row_name};
 use crate::model::GpuClass;
 
 /// Test vectors: expectations, not facts.
-const NO_FACTS: &[&str] = &["require_vectors.toml"];
+pub(super) const NO_FACTS: &[&str] = &["require_vectors.toml"];
 
 pub(super) fn broken(file: &'static str, row: impl Into<String>, law: impl Into<String>) -> CatalogError {
     CatalogError::Law { file, row: row.into(), law: law.into() }

@@ -21,6 +21,7 @@ pub mod laws;
 pub mod libraries;
 pub mod loading;
 pub mod lookup;
+pub mod merge;
 pub mod names;
 pub mod presets;
 pub mod reference;
@@ -54,6 +55,7 @@ use instances::Instances;
 use knobs::Knobs;
 use libraries::Libraries;
 use loading::Loading;
+use merge::Merged;
 use presets::Presets;
 use system_packages::SystemPackages;
 use toolkits::Toolkits;
@@ -139,6 +141,7 @@ impl Trust {
 pub struct Catalog {
     as_of: String,
     digest: Digest,
+    merged: Option<Merged>,
     gpus: Gpus,
     instances: Instances,
     presets: Presets,
@@ -169,7 +172,10 @@ impl Catalog {
 
     /// Reads tables, given as (file name, text), and checks their laws.
     pub fn parse(files: &[(&str, &str)]) -> Result<Self, CatalogError> {
-        let mut tables = Tables::read(files)?;
+        Self::of(Tables::read(files)?, digest(files))
+    }
+
+    fn of(mut tables: Tables, digest: Digest) -> Result<Self, CatalogError> {
         laws::rows_say_how_they_are_known(&tables.0)?;
         let as_of = tables
             .get("catalog.toml")?
@@ -185,7 +191,8 @@ impl Catalog {
         let drivers = Drivers::read(&mut tables, &toolkits)?;
         let catalog = Self {
             as_of,
-            digest: digest(files),
+            digest,
+            merged: None,
             gpus: Gpus::read(&mut tables)?,
             instances: Instances::read(&mut tables)?,
             presets: Presets::read(&mut tables)?,
@@ -217,6 +224,11 @@ impl Catalog {
     /// Digest over all tables, names and texts, in the order of their names.
     pub fn digest(&self) -> Digest {
         self.digest
+    }
+
+    /// What was merged over the embedded rows, if anything was.
+    pub fn merged(&self) -> Option<&Merged> {
+        self.merged.as_ref()
     }
 
     pub fn gpus(&self) -> &Gpus {

@@ -3,6 +3,8 @@
 mod cache;
 mod diff;
 mod fleet;
+mod gate;
+mod generate;
 mod lint;
 mod many;
 mod plan;
@@ -18,6 +20,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 
 use super::error::CliError;
+use crate::config::Date;
 use crate::model::Platform;
 use crate::report::Format;
 
@@ -26,6 +29,8 @@ pub use self::diff::DiffArgs;
 pub use self::fleet::{
     FleetArgs, FleetSource, FromHostArgs, FromInstancesArgs, FromNodesArgs, InitArgs, PresetArgs,
 };
+pub use self::gate::GateArgs;
+pub use self::generate::{CompletionsArgs, GenerateArgs};
 pub use self::lint::{LintArgs, RuleLevel};
 pub use self::many::{ManyArgs, Shard};
 pub use self::plan::{Emit, PlanArgs};
@@ -75,6 +80,23 @@ pub struct Global {
     /// Say more: reasons and sources (-v), every file and every request to a registry (-vv)
     #[arg(long, short, global = true, action = ArgAction::Count, help_heading = "Display")]
     pub verbose: u8,
+    /// Folder of TOML files, called as those in rules/data, whose rows are merged over the embedded ones
+    #[arg(
+        long = "rules",
+        global = true,
+        value_name = "DIR",
+        env = "IMAGELINT_RULES",
+        hide_env_values = true,
+        help_heading = "Catalog"
+    )]
+    pub rules_dir: Option<PathBuf>,
+    /// The day that waivers and the catalog's age are held against [default: today, UTC]
+    #[arg(long, global = true, hide = true, value_name = "DAY", env = "IMAGELINT_TODAY", value_parser = day)]
+    pub today: Option<Date>,
+}
+
+fn day(text: &str) -> Result<Date, String> {
+    text.parse().map_err(|what| format!("`{text}` {what}"))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -113,7 +135,7 @@ pub enum Command {
     /// Print targets for where the fleet is: a cluster, machine types, this host, a platform
     #[command(after_help = fleet::HELP)]
     Fleet(FleetArgs),
-    /// Print a rule's page
+    /// Print the page of a rule or a verdict
     Explain(ExplainArgs),
     /// List the rules
     Rules(ListArgs),
@@ -124,6 +146,9 @@ pub enum Command {
     /// Show where facts of layers are kept, how much, and prune them
     #[command(after_help = cache::HELP)]
     Cache(CacheCommandArgs),
+    /// Write the files of imagelint's own repository that its sources imply
+    #[command(hide = true)]
+    Generate(GenerateArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Print the manual page
@@ -157,6 +182,9 @@ Examples:
   imagelint scan --from-evidence scan.json --target b200@580
   imagelint scan IMAGE --baseline report.json        fails on what is new since that report
   imagelint scan IMAGE --target a100 --sizes
+  imagelint scan IMAGE --fleet fleet.toml --emit-affinity affinity.yaml
+  imagelint scan IMAGE --fleet fleet.toml --attest statement.json && jq .predicate statement.json >p.json &&
+    cosign attest --type urn:imagelint:attestation:v1 --predicate p.json IMAGE@DIGEST
   imagelint scan --list images.txt --shard 0/4 -f json >part-0.jsonl";
 
 const VERIFY_HELP: &str = "\
@@ -228,8 +256,9 @@ pub struct ScanArgs {
     /// Add the bytes of device code: per component and architecture, and what no target takes
     #[arg(long, help_heading = "Report")]
     pub sizes: bool,
-    /// Format on standard output: table, json, sarif, github, markdown, html,
-    /// junit or gitlab
+    #[command(flatten)]
+    pub gate: GateArgs,
+    /// Format on standard output: table, json, sarif, github, markdown, html, junit or gitlab
     #[arg(long, short, default_value = "table", value_parser = format, help_heading = "Report")]
     pub format: Format,
 }
@@ -252,7 +281,7 @@ pub struct InspectArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct ExplainArgs {
-    /// A rule's id, as findings show it
+    /// A rule's id, as findings show it, or a verdict (fail, unknown, blocked, cpu, slow, warn, ok)
     #[arg(value_name = "RULE")]
     pub rule: String,
 }
@@ -269,12 +298,6 @@ pub struct ActionOutputsArgs {
     /// JSON report of `scan` or `lint`
     #[arg(value_name = "FILE")]
     pub report: PathBuf,
-}
-
-#[derive(Debug, clap::Args)]
-pub struct CompletionsArgs {
-    #[arg(value_enum)]
-    pub shell: clap_complete::Shell,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::args::WheelArgs;
+use super::basis;
 use super::error::CliError;
 use super::output::Screen;
-use crate::catalog::Catalog;
 use crate::config::Fleet;
 use crate::image::sources::OpenOptions;
 use crate::lint;
@@ -23,6 +23,7 @@ pub fn amend(
     screen: &Screen,
 ) -> Result<(), CliError> {
     let mut options = WheelOptions::new(args.index_url.as_deref(), open)?;
+    options.catalog = basis::catalog();
     if let Some(limit) = args.max_wheel_size {
         options.limit = limit;
     }
@@ -147,7 +148,7 @@ impl Checks<'_> {
             evidence: &[evidence],
             targets: &self.fleet.targets,
             required: &self.fleet.required_components,
-            catalog: Catalog::embedded(),
+            catalog: basis::catalog(),
             allow_gaps: true,
         };
         let worst = |t: &lint::TargetCase<'_>| {

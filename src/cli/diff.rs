@@ -6,25 +6,25 @@ use std::path::{Path, PathBuf};
 
 use super::UNANSWERED;
 use super::args::DiffArgs;
+use super::basis;
 use super::error::CliError;
 use super::output::Screen;
 use super::outputs::render;
 use super::reader::Reader;
 use super::{fleet, saved};
-use crate::catalog::Catalog;
-use crate::config::{Date, Fleet};
+use crate::config::Fleet;
 use crate::diff::{self, Image};
 use crate::lint::{self, JudgeOptions};
 use crate::model::{Evidence, Platform};
 use crate::report::Format;
 
 pub fn run(args: &DiffArgs, screen: &Screen) -> Result<u8, CliError> {
-    let catalog = Catalog::embedded();
+    let catalog = basis::catalog();
     let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
     fleet::warn_of_unknown_rules(&fleet, screen);
     let reader = Reader::new(&args.read, false, screen)?;
     let (old, new) = (read(&args.old, args, &fleet, &reader)?, read(&args.new, args, &fleet, &reader)?);
-    let options = JudgeOptions { allow_gaps: args.allow_gaps, today: Date::today(), config: false };
+    let options = JudgeOptions { allow_gaps: args.allow_gaps, today: basis::today(), config: false };
     let judged = |evidence: &[Evidence]| lint::judge(evidence, &fleet, catalog, &options);
     let (before, after) = (judged(&old), judged(&new));
     let (a, b) = platform(&old, &new);

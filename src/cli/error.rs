@@ -63,6 +63,16 @@ pub enum CliError {
     TwiceStandardInput,
     #[error("--shard: {0}")]
     Shard(String),
+    #[error("{reference} has no manifest, so no digest that a statement could be about")]
+    NoManifest { reference: String },
+    #[error("there is no node to send it to: no target that labels find is {words}{left}")]
+    NoPool { words: String, left: String },
+    #[error("--emit-affinity and --emit-compatibility are of one image")]
+    OneAffinity,
+    #[error("--attest: a statement is about one image")]
+    AttestsOne,
+    #[error("{0}: is not the root of imagelint's own repository, which alone has generated files")]
+    NotOurRepository(String),
     #[error("no targets: there is nothing to rebuild for")]
     NoTargets,
     #[error("{}", no_builder(*.0))]
@@ -105,6 +115,10 @@ impl CliError {
             Self::NoBuilder(None) => {
                 Some("installing buildah or podman, which need no daemon, or docker with its daemon".into())
             }
+            Self::NoPool { .. } => Some("--emit-for with more verdicts, or imagelint plan IMAGE".into()),
+            Self::NoManifest { .. } => Some("pushing it, and scanning what the registry has".into()),
+            Self::AttestsOne | Self::OneAffinity => Some("one run an image".into()),
+            Self::NotOurRepository(_) => Some("--root DIR".into()),
             Self::Shard(_) => Some("--shard I/N, with the part to take".into()),
             Self::NoCache => Some("--cache-dir DIR".into()),
             Self::NoStart { .. } => {

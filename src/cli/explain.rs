@@ -1,14 +1,19 @@
-//! `imagelint explain RULE`.
+//! `imagelint explain RULE`, and of a verdict.
 
 use super::args::ExplainArgs;
 use super::error::CliError;
 use super::lists;
 use super::output::Screen;
-use crate::lint::RULES;
+use crate::lint::{RULES, verdicts};
+use crate::model::Verdict;
 
 pub fn run(args: &ExplainArgs, screen: &Screen) -> Result<u8, CliError> {
+    if let Some(verdict) = Verdict::ALL.into_iter().find(|v| v.word() == args.rule) {
+        screen.print(verdicts::page(verdict).as_bytes())?;
+        return Ok(0);
+    }
     let Some(rule) = RULES.iter().find(|r| r.id == args.rule) else {
-        let ids = || RULES.iter().map(|r| r.id);
+        let ids = || RULES.iter().map(|r| r.id).chain(Verdict::ALL.map(Verdict::word));
         let alike = ids().map(|id| (distance(id, &args.rule), id)).min().filter(|&(d, id)| d * 3 <= id.len());
         let near = alike.map(|(_, id)| id).or_else(|| ids().find(|id| id.contains(args.rule.as_str())));
         return Err(CliError::NoSuchRule(args.rule.clone(), near));

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use super::args::InitArgs;
+use super::basis;
 use super::error::CliError;
 use super::fleet::show::Source;
 use super::fleet::{FleetError, host, nodes};
 use super::lint::{Start, shown, starts};
 use super::output::{Screen, write_file};
-use crate::catalog::Catalog;
 use crate::config::fleet::FILE_NAME;
 use crate::config::{SCHEMA_NAME, schema};
 use crate::discover::{Found, toml};
@@ -104,7 +104,7 @@ fn targets(args: &InitArgs, screen: &Screen) -> Result<(Option<Found>, &'static 
 
 /// What the Dockerfiles' CUDA bases need of a driver.
 fn bases(dir: &Path) -> Result<Vec<String>, CliError> {
-    let catalog = Catalog::embedded();
+    let catalog = basis::catalog();
     let starts = starts(dir.to_owned(), catalog)?;
     let needs = |start: &Start| {
         let cuda = start.base.cuda?;

@@ -2,10 +2,10 @@
 
 use super::UNANSWERED;
 use super::args::InspectArgs;
+use super::basis;
 use super::error::CliError;
 use super::output::Screen;
 use super::outputs::render;
-use crate::catalog::Catalog;
 use crate::model::GapEffect;
 use crate::{lint, report, scan};
 
@@ -13,7 +13,7 @@ use crate::{lint, report, scan};
 pub fn run(args: &InspectArgs, screen: &Screen) -> Result<u8, CliError> {
     let mut status = 0;
     let mut evidence = Vec::new();
-    for (_, result) in scan::inspect(&args.files) {
+    for (_, result) in scan::inspect(&args.files, basis::catalog()) {
         match result {
             Ok(one) => evidence.push(one),
             Err(error) => {
@@ -25,7 +25,7 @@ pub fn run(args: &InspectArgs, screen: &Screen) -> Result<u8, CliError> {
     if evidence.is_empty() {
         return Ok(status);
     }
-    let report = lint::inspect(&evidence, Catalog::embedded());
+    let report = lint::inspect(&evidence, basis::catalog());
     let mut out = Vec::new();
     render(report::write(&report, args.format, &screen.style(None), &mut out))?;
     screen.print(&out)?;

@@ -4,10 +4,10 @@ use comfy_table::{ColumnConstraint, ContentArrangement, Table, presets};
 use serde::Serialize;
 
 use super::args::ListArgs;
+use super::basis;
 use super::error::CliError;
 use super::output::Screen;
 use super::outputs::render;
-use crate::catalog::Catalog;
 use crate::lint::dockerfile::Needs;
 use crate::lint::{RULES, Rule};
 use crate::model::{Capability, CudaVersion, GpuClass, Platform, PtxIsa, Severity, SmArch};
@@ -66,7 +66,7 @@ pub fn gpus(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
         status: &'a str,
         source: &'a str,
     }
-    let mut rows: Vec<Row<'_>> = Catalog::embedded()
+    let mut rows: Vec<Row<'_>> = basis::catalog()
         .gpus()
         .all()
         .iter()
@@ -115,7 +115,7 @@ pub fn toolkits(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
         archs: Vec<SmArch>,
         because: String,
     }
-    let toolkits = Catalog::embedded().toolkits();
+    let toolkits = basis::catalog().toolkits();
     let rows: Vec<Row> = toolkits
         .all()
         .iter()

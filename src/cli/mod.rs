@@ -1,8 +1,11 @@
 //! The command line: arguments in, library called, text and an exit status out.
 
 mod action_outputs;
+mod affinity;
 mod args;
+mod attest;
 mod baseline;
+mod basis;
 mod cache;
 mod check_wheels;
 mod diff;
@@ -10,6 +13,7 @@ mod error;
 mod explain;
 mod fleet;
 mod generate;
+mod generated;
 mod init;
 mod inspect;
 mod lint;
@@ -47,7 +51,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Err(error) => return usage(&error),
     };
     let screen = Screen::new(&parsed.global);
-    let result = match &parsed.command {
+    let result = basis::choose(&parsed.global, &screen).and_then(|()| match &parsed.command {
         Command::Scan(args) => scan::run(args, &screen),
         Command::Lint(args) => lint::run(args, &screen),
         Command::Plan(args) => plan::run(args, &screen),
@@ -62,10 +66,11 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         Command::Gpus(args) => lists::gpus(args, &screen),
         Command::Toolkits(args) => lists::toolkits(args, &screen),
         Command::Cache(args) => cache::run(args, &screen),
+        Command::Generate(args) => generate::files(args, &screen),
         Command::Completions(args) => generate::completions(args, &screen),
         Command::ActionOutputs(args) => action_outputs::run(args, &screen),
         Command::Man => generate::man(&screen),
-    };
+    });
     match result {
         Ok(status) => ExitCode::from(status),
         Err(error) => {

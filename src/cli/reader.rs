@@ -9,7 +9,7 @@ use super::error::CliError;
 use super::ordered::in_order;
 use super::output::Screen;
 use super::rebuild::Watch;
-use super::{cache, fleet, servers};
+use super::{basis, cache, fleet, servers};
 use crate::config::Fleet;
 use crate::image::ImageError;
 use crate::image::sources::{self, OpenOptions};
@@ -41,7 +41,7 @@ pub struct Read {
 impl<'a> Reader<'a> {
     /// `several`: of many images, each layer is to be read once.
     pub fn new(args: &ReadArgs, several: bool, screen: &'a Screen) -> Result<Self, CliError> {
-        let mut scan = ScanOptions { jobs: args.jobs, ..ScanOptions::default() };
+        let mut scan = ScanOptions { jobs: args.jobs, catalog: basis::catalog(), ..ScanOptions::default() };
         if let Some(ratio) = args.max_ratio {
             scan.max_ratio = ratio;
         }

@@ -4,8 +4,11 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use super::UNANSWERED;
+use super::affinity;
 use super::args::{FailOn, ImageArgs, ScanArgs};
+use super::attest;
 use super::baseline;
+use super::basis;
 use super::error::CliError;
 use super::lint::Beside;
 use super::many;
@@ -14,8 +17,6 @@ use super::outputs::{Outputs, document, render};
 use super::policy::{self, Asked, Chosen};
 use super::reader::{Read, Reader};
 use super::saved;
-use crate::catalog::Catalog;
-use crate::config::Date;
 use crate::config::Fleet;
 use crate::image::sources::OpenOptions;
 use crate::lint::{self, JudgeOptions};
@@ -29,7 +30,7 @@ pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     let baseline = args.baseline.as_deref().map(baseline::of_images).transpose()?;
     let amend = |report: &mut Report, made: &Made<'_>| {
         if args.sizes {
-            report.sizes = Some(lint::sizes(made.evidence, made.fleet, Catalog::embedded()));
+            report.sizes = Some(lint::sizes(made.evidence, made.fleet, basis::catalog()));
         }
         if let Some(baseline) = &baseline
             && !baseline.apply(report, made.several)
@@ -46,6 +47,12 @@ pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     // Of a format that is one document, however many images.
     let mut gathered: Option<Gathered> = None;
     let status = judge_and_amend(&args.image, screen, amend, |judged| {
+        if let Some(file) = args.gate.attest.as_ref().filter(|_| !judged.unread) {
+            attest::write(file, &args.image, &judged)?;
+        }
+        if !judged.unread {
+            affinity::write(&args.gate, &judged, basis::catalog())?;
+        }
         let Judged { report, status, several, unread, .. } = judged;
         several_images = several;
         let style = screen.style(Some(status));
@@ -92,6 +99,7 @@ pub struct Judged<'a> {
     pub report: &'a Report,
     /// The exit status that the report alone would give.
     pub status: u8,
+    pub fleet: &'a Fleet,
     /// Whether it is one of several images.
     pub several: bool,
     /// Of each platform that was scanned.
@@ -130,7 +138,7 @@ pub fn judge_and_amend(
     amend: impl Fn(&mut Report, &Made<'_>) -> Result<(), CliError>,
     mut show: impl FnMut(Judged<'_>) -> Result<(), CliError>,
 ) -> Result<u8, CliError> {
-    let catalog = Catalog::embedded();
+    let catalog = basis::catalog();
     let images = many::images(&args.many, &args.images, args.read.servers.password_stdin)?;
     let loaded = args.from_evidence.as_deref().map(saved::load).transpose()?;
     let several = images.len() > 1 || args.many.list.is_some() || loaded.as_ref().is_some_and(|l| l.len() > 1);
@@ -139,7 +147,7 @@ pub fn judge_and_amend(
     let Chosen { fleet, policy } = policy::choose(&asked, reader.open(), catalog, screen)?;
     policy.iter().for_each(|policy| Chosen::tell(policy, screen));
     let options =
-        JudgeOptions { allow_gaps: args.allow_gaps, today: Date::today(), config: args.dockerfile.is_none() };
+        JudgeOptions { allow_gaps: args.allow_gaps, today: basis::today(), config: args.dockerfile.is_none() };
     let platform = args.platform.as_ref().map(ToString::to_string);
     let beside = |path: &PathBuf| Beside::read(path, platform, &fleet, catalog);
     let beside = args.dockerfile.as_ref().map(beside).transpose()?;
@@ -187,7 +195,16 @@ pub fn judge_and_amend(
         }
         worst = worst.max(status);
         let beside = beside.as_ref();
-        show(Judged { report: &report, status, several, evidence, beside, unread, runs: &read.runs })?;
+        show(Judged {
+            report: &report,
+            status,
+            fleet: &fleet,
+            several,
+            evidence,
+            beside,
+            unread,
+            runs: &read.runs,
+        })?;
         if let Some(saved) = saved.as_mut().filter(|_| !unread) {
             saved.add(evidence)?;
         }

@@ -23,16 +23,6 @@ mod tests {
     use crate::catalog::Catalog;
     use crate::config::Fleet;
 
-    #[test]
-    fn the_kept_schema_is_fresh() {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("rules").join(SCHEMA_NAME);
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            std::fs::write(&path, schema()).unwrap();
-        }
-        let text = std::fs::read_to_string(&path).unwrap_or_default();
-        assert!(text == schema(), "{SCHEMA_NAME} is stale; UPDATE_GOLDEN=1 cargo test --lib config writes it anew");
-    }
-
     /// The file's reader and the schema agree on texts that both can judge: keys, types and words.
     #[test]
     fn the_schema_takes_what_is_read_and_refuses_what_is_not() {

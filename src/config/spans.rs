@@ -13,6 +13,9 @@ pub enum ConfigError {
     Read { file: String, source: std::io::Error },
     #[error("{0}")]
     Invalid(Box<Pointed>),
+    /// Rows of `--rules`, as a folder or with the embedded ones.
+    #[error("{place}: {what}")]
+    Rows { place: String, what: String },
 }
 
 /// A message about a place in a file: shown with the line and a caret.

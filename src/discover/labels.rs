@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::keys;
 use super::nodes::Node;
 use super::product::{Product, product};
 use super::{Kind, Left, Seen, Sharing, judged, other};
@@ -54,11 +55,11 @@ impl Node {
     }
 
     fn instance_type(&self) -> Option<&str> {
-        self.label("node.kubernetes.io/instance-type").or_else(|| self.label("beta.kubernetes.io/instance-type"))
+        self.label(keys::INSTANCE_TYPE).or_else(|| self.label("beta.kubernetes.io/instance-type"))
     }
 
     fn platform(&self) -> Option<Platform> {
-        let arch = self.label("kubernetes.io/arch").or_else(|| self.label("beta.kubernetes.io/arch"))?;
+        let arch = self.label(keys::ARCH).or_else(|| self.label("beta.kubernetes.io/arch"))?;
         // A word such as amd64; anything else is no processor's name.
         let word =
             !arch.is_empty() && arch.len() <= 16 && arch.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -112,7 +113,7 @@ fn nvidia(node: &Node, catalog: &Catalog) -> Vec<Seen> {
     }
     kind.runtime = runtime(node, &kind.gpu, catalog);
     kind.sharing = sharing(node, &named.product);
-    let vgpu = node.is("nvidia.com/vgpu.present")
+    let vgpu = node.is(keys::VGPU_PRESENT)
         || named.product.virtualisation == Virtualisation::Vgpu
         || machine.is_some_and(|m| m.virtualisation == Virtualisation::Vgpu);
     if vgpu {
@@ -120,7 +121,7 @@ fn nvidia(node: &Node, catalog: &Catalog) -> Vec<Seen> {
     }
     let mut profiles: BTreeSet<String> = named.product.profile.into_iter().collect();
     let single = named.product.virtualisation == Virtualisation::Mig;
-    if let Some(size) = node.label("cloud.google.com/gke-gpu-partition-size") {
+    if let Some(size) = node.label(keys::GKE_PARTITION) {
         profiles.insert(size.to_owned());
     }
     let all_sliced = single || !profiles.is_empty();
@@ -157,7 +158,7 @@ fn slices(node: &Node) -> BTreeSet<String> {
 fn named(node: &Node, machine: Option<&Instance>, catalog: &Catalog) -> Option<Named> {
     let capability = capability(node);
     let plain = |gpu: Result<String, Left>, remark: String| Named { product: product(""), gpu, remark };
-    if let Some(label) = node.label("nvidia.com/gpu.product") {
+    if let Some(label) = node.label(keys::PRODUCT) {
         let product = product(label);
         let (gpu, remark) = by_product(&product.name, capability, catalog);
         return Some(Named {
@@ -167,10 +168,10 @@ fn named(node: &Node, machine: Option<&Instance>, catalog: &Catalog) -> Option<N
         });
     }
     let clouds = [
-        ("gcp", "cloud.google.com/gke-accelerator"),
-        ("aws", "karpenter.k8s.aws/instance-gpu-name"),
+        ("gcp", keys::GKE_ACCELERATOR),
+        ("aws", keys::KARPENTER_GPU),
         // Cluster autoscaler's label, whose values are spelt as Google's.
-        ("gcp", "k8s.amazonaws.com/accelerator"),
+        ("gcp", keys::EKS_ACCELERATOR),
     ];
     let label = clouds.iter().find_map(|(provider, key)| Some((*provider, *key, node.label(key)?)));
     let other_maker = |gpu: &Result<String, Left>| matches!(gpu, Err(Left { gpu: Some(_), .. }));
@@ -212,7 +213,7 @@ fn by_product(
 }
 
 fn capability(node: &Node) -> Option<Capability> {
-    let (major, minor) = (node.label("nvidia.com/gpu.compute.major")?, node.label("nvidia.com/gpu.compute.minor")?);
+    let (major, minor) = (node.label(keys::COMPUTE_MAJOR)?, node.label(keys::COMPUTE_MINOR)?);
     format!("{major}.{minor}").parse().ok()
 }
 
@@ -223,16 +224,8 @@ fn driver(node: &Node) -> Result<String, String> {
         let last = last.map(|l| format!(".{l}")).unwrap_or_default();
         Some(format!("{}.{}{last}", major?, minor?))
     };
-    let full = node.label("nvidia.com/cuda.driver-version.full").map(str::to_owned);
-    let newer = || {
-        parts([
-            "nvidia.com/cuda.driver-version.major",
-            "nvidia.com/cuda.driver-version.minor",
-            "nvidia.com/cuda.driver-version.revision",
-        ])
-    };
-    let older =
-        || parts(["nvidia.com/cuda.driver.major", "nvidia.com/cuda.driver.minor", "nvidia.com/cuda.driver.rev"]);
+    let full = node.label(keys::DRIVER_FULL).map(str::to_owned);
+    let (newer, older) = (|| parts(keys::DRIVER), || parts(keys::DRIVER_BEFORE));
     let Some(text) = full.or_else(newer).or_else(older) else {
         let set = node.label("cloud.google.com/gke-gpu-driver-version");
         let set = set.map(|s| format!(" (GKE's label says {s}, which is no version)")).unwrap_or_default();
@@ -247,9 +240,7 @@ fn driver(node: &Node) -> Result<String, String> {
 fn runtime(node: &Node, gpu: &str, catalog: &Catalog) -> Runtime {
     let gke = node.labels.keys().any(|k| k.starts_with("cloud.google.com/gke-"));
     // NVIDIA's operator brings its toolkit in place of Google's device plugin.
-    let operator = node.is("nvidia.com/gpu.deploy.container-toolkit")
-        || node.is("gke-no-default-nvidia-gpu-device-plugin")
-        || node.is("cloud.google.com/gke-no-default-nvidia-gpu-device-plugin");
+    let operator = keys::NOT_GKES_OWN.iter().any(|key| node.is(key));
     if gke && !operator {
         return Runtime::Gke;
     }

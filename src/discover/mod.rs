@@ -1,9 +1,12 @@
 //! Which GPUs and drivers there are: read from a cluster's nodes, from machine types, from a host's own files, and
-//! grouped into targets. Nothing is guessed: what does not say what it is stands apart, with the reason.
+//! grouped into targets. Nothing is guessed: what does not say what it is stands apart, with the reason. And the way
+//! back: by which labels a scheduler finds the nodes of a target.
 
+pub mod affinity;
 pub mod csv;
 mod group;
 pub mod host;
+mod keys;
 mod labels;
 mod nodes;
 mod other;

@@ -190,7 +190,7 @@ fn incomplete(images: &[Judged<'_>], cases: &[TargetCase<'_>]) -> Option<Finding
     Some(Finding { help: Some(help), layer: first.layer, path: first.path.clone(), targets, ..draft })
 }
 
-fn apply_level(finding: &mut Finding, fleet: &Fleet) -> bool {
+pub(super) fn apply_level(finding: &mut Finding, fleet: &Fleet) -> bool {
     match fleet.levels.get(&finding.rule) {
         None => true,
         Some(Level::Off) => false,

@@ -22,6 +22,8 @@ mod report;
 mod roles;
 mod rules;
 mod sizes;
+mod stale;
+pub mod verdicts;
 mod waive;
 mod words;
 
@@ -49,7 +51,7 @@ type Judged<'a> = (&'a Evidence, &'a [Role], &'a [Problem]);
 pub struct JudgeOptions {
     /// Judge what was read even where something was not.
     pub allow_gaps: bool,
-    /// The day that waivers are held against.
+    /// The day that waivers and the catalog's age are held against.
     pub today: Date,
     /// No Dockerfile is at hand: rules of Dockerfiles that the image's config can answer are held against that.
     pub config: bool,
@@ -126,6 +128,7 @@ fn report_of(
         let of_config = |e| dockerfile::config::findings(e, &fleet.targets, catalog, &levels);
         findings.extend(images.iter().map(|i| i.0).flat_map(of_config));
     }
+    findings.extend(stale::finding(catalog, fleet, options.today));
     // Rules of Dockerfiles have no say here.
     let of_images = |w: &Waiver| rules::find(&w.rule).is_none_or(|r| r.needs.is_none());
     let (findings, waived) = waive::apply(findings, fleet, options.today, "", &of_images);

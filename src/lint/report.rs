@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::report::{
     ArchRow, CatalogId, ComponentReport, DeviceCode, FileVerdict, ImageReport, Library, MinDriver, ModuleCounts,
-    Plan, Report, Role, StatsReport, TargetReport, Tool, arch_of,
+    Plan, Report, Role, RowsReport, StatsReport, TargetReport, Tool, arch_of,
 };
 
 /// Version of the JSON schema.
@@ -108,10 +108,12 @@ fn unique<T, K: Ord>(mut rows: Vec<T>, key: impl Fn(&T) -> K) -> Vec<T> {
 }
 
 pub(super) fn tool(catalog: &Catalog) -> Tool {
+    let rules =
+        catalog.merged().map(|m| RowsReport { files: m.files.clone(), added: m.added, replaced: m.replaced });
     Tool {
         name: env!("CARGO_PKG_NAME").to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        catalog: CatalogId { as_of: catalog.as_of().to_owned(), digest: catalog.digest() },
+        catalog: CatalogId { as_of: catalog.as_of().to_owned(), digest: catalog.digest(), rules },
     }
 }
 

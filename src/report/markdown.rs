@@ -148,7 +148,10 @@ pub fn of_files(report: &LintReport, exit: Option<u8>) -> String {
 }
 
 fn foot(tool: &Tool) -> String {
-    format!("\n<sub>{} {}, catalog of {}</sub>\n", tool.name, tool.version, tool.catalog.as_of)
+    let rules = tool.catalog.rules.as_ref();
+    let rules = rules.map(|r| format!(" with --rules: {} rows added, {} replaced", r.added, r.replaced));
+    let rules = rules.unwrap_or_default();
+    format!("\n<sub>{} {}, catalog of {}{rules}</sub>\n", tool.name, tool.version, text(&tool.catalog.as_of))
 }
 
 /// A row of a table.

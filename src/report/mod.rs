@@ -1,6 +1,7 @@
 //! Renders finished reports. A report renders; it never filters or decides, so every format tells the same set of
 //! (rule, target, place).
 
+pub mod attest;
 pub mod diff;
 mod diff_table;
 pub mod fingerprint;

@@ -99,7 +99,22 @@ pub struct Tool {
 pub struct CatalogId {
     /// Date of the newest facts.
     pub as_of: String,
+    /// Of all tables; with `--rules`, of the embedded ones and those merged over them.
     pub digest: Digest,
+    /// Only with `--rules`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rules: Option<RowsReport>,
+}
+
+/// Rows that stand over the embedded tables.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct RowsReport {
+    /// Names of the tables.
+    pub files: Vec<String>,
+    /// Rows that the embedded tables do not have.
+    pub added: usize,
+    /// Embedded rows that others stand in for.
+    pub replaced: usize,
 }
 
 #[derive(Debug, Clone, Serialize, JsonSchema)]

@@ -22,7 +22,7 @@ fn base() -> Report {
         tool: Tool {
             name: "imagelint".into(),
             version: "0.1.0".into(),
-            catalog: CatalogId { as_of: "2026-11-30".into(), digest: digest("catalog") },
+            catalog: CatalogId { as_of: "2026-11-30".into(), digest: digest("catalog"), rules: None },
         },
         image: Some(ImageReport {
             reference: "127.0.0.1:5001/serve:2.7.0".into(),

@@ -18,7 +18,7 @@ use crate::model::{
 };
 
 /// Merges what was read of an image's layers.
-pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Evidence {
+pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>, catalog: &Catalog) -> Evidence {
     let mut stats = Stats::default();
     let mut gaps: Vec<Gap> = Vec::new();
     let mut summaries = Vec::new();
@@ -88,7 +88,7 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
     let links = tree.file_links(|payload| payload.as_ref().is_some_and(|c| c.facts.is_some()));
     let rows: Vec<(ImagePath, &inventory::Fact)> = facts.iter().map(|(p, f)| (p.clone(), &**f)).collect();
     let paths: Vec<ImagePath> = files.iter().map(|f| f.path.clone()).collect();
-    let inventory = inventory::assemble(&rows, &paths, &KnobNames(Catalog::embedded()));
+    let inventory = inventory::assemble(&rows, &paths, &KnobNames(catalog));
     for (file, owner) in files.iter_mut().zip(&inventory.owner) {
         file.component = *owner;
     }
@@ -105,7 +105,7 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>) -> Eviden
     let alone = matches!(image.layers.first().map(|l| &l.content), Some(Content::File(_) | Content::Zip(_)));
     let loading = match alone {
         true => Simulated::default(),
-        false => loading::simulate(&tree, &files, &numbers, &image.config, &inventory.packages),
+        false => loading::simulate(&tree, &files, &numbers, &image.config, &inventory.packages, catalog),
     };
     gaps.extend(loading.gaps);
     gaps.extend(inventory.gaps);
@@ -151,9 +151,9 @@ fn machine_of(files: &[EvidenceFile]) -> Option<Platform> {
 }
 
 /// Names a component by what the build knobs say identifies a project.
-struct KnobNames(&'static Catalog);
+struct KnobNames<'a>(&'a Catalog);
 
-impl inventory::Naming for KnobNames {
+impl inventory::Naming for KnobNames<'_> {
     fn component_for(&self, path: &ImagePath) -> Option<String> {
         self.0.knobs().knob_for("", [path]).map(|k| k.dists.first().unwrap_or(&k.project).clone())
     }

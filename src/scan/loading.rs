@@ -16,10 +16,11 @@ pub fn simulate(
     numbers: &[Option<u32>],
     config: &ConfigFacts,
     packages: &[Package],
+    catalog: &Catalog,
 ) -> Simulated {
     let index = numbers.iter().enumerate().filter_map(|(file, number)| Some(((*number)?, file))).collect();
     let merged = Merged { tree, index, steps: Steps::default() };
-    let known = Tables(Catalog::embedded().loading(), packages);
+    let known = Tables(catalog.loading(), packages);
     loader::simulate(&Subject { files, config, tree: &merged, known: &known })
 }
 
@@ -66,7 +67,7 @@ impl loader::Tree for Merged<'_> {
 }
 
 /// The catalog's rows, for the loader.
-struct Tables<'a>(&'static Loading, &'a [Package]);
+struct Tables<'a>(&'a Loading, &'a [Package]);
 
 impl Knowledge for Tables<'_> {
     fn is_driver(&self, library: &str) -> bool {

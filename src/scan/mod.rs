@@ -11,6 +11,7 @@ pub mod wheel;
 
 use std::path::{Path, PathBuf};
 
+use crate::catalog::Catalog;
 use crate::image::{Content, Image, ImageError};
 use crate::model::{Digest, Evidence, Gap, ImagePath};
 
@@ -40,11 +41,20 @@ pub struct ScanOptions {
     pub max_ratio: u64,
     /// Entries of one layer.
     pub max_entries: u64,
+    /// How packages are called that nothing in an image names, and who loads libraries by name. It is asked when layers
+    /// are merged: what the cache keeps of a layer does not depend on it.
+    pub catalog: &'static Catalog,
 }
 
 impl Default for ScanOptions {
     fn default() -> Self {
-        Self { jobs: 0, max_layer_bytes: 256 << 30, max_ratio: 200, max_entries: 4_000_000 }
+        Self {
+            jobs: 0,
+            max_layer_bytes: 256 << 30,
+            max_ratio: 200,
+            max_entries: 4_000_000,
+            catalog: Catalog::embedded(),
+        }
     }
 }
 
@@ -71,7 +81,7 @@ pub struct LayerRun {
 }
 
 /// Reads single files for `inspect`.
-pub fn inspect(paths: &[PathBuf]) -> Vec<(PathBuf, Result<Evidence, ImageError>)> {
+pub fn inspect(paths: &[PathBuf], catalog: &Catalog) -> Vec<(PathBuf, Result<Evidence, ImageError>)> {
     use rayon::prelude::*;
     paths
         .par_iter()
@@ -99,7 +109,7 @@ pub fn inspect(paths: &[PathBuf]) -> Vec<(PathBuf, Result<Evidence, ImageError>)
                             content: Content::File(path.clone()),
                         }],
                     };
-                    Ok(assemble::evidence(&name, image, vec![read]))
+                    Ok(assemble::evidence(&name, image, vec![read], catalog))
                 }
             };
             (path.clone(), evidence)

@@ -80,7 +80,7 @@ impl Session {
             let image = opened.image(platform.as_ref())?;
             let layers = self.read_layers(&image, observer, &streamed);
             scanned.runs.push(layers.iter().map(LayerRead::run).collect());
-            scanned.evidence.push(assemble::evidence(opened.reference(), image, layers));
+            scanned.evidence.push(assemble::evidence(opened.reference(), image, layers, self.options.catalog));
         }
         Ok(scanned)
     }

@@ -202,6 +202,28 @@ fn only_report_and_cli_print() {
     }
 }
 
+/// A run rests on one catalog and one day, which the command line chooses: `--rules` counts everywhere or nowhere.
+#[test]
+fn the_catalog_and_the_day_are_chosen_once() {
+    // The defaults of scans are for those who have no command line.
+    let may = [
+        ("Catalog::embedded", &["src/cli/basis.rs", "src/scan/mod.rs", "src/scan/wheel/mod.rs"][..]),
+        ("Date::today", &["src/cli/basis.rs"][..]),
+    ];
+    for file in sources() {
+        for (word, places) in may {
+            let at = file.program.iter().position(|l| l.contains(word));
+            let excused = places.contains(&file.name.as_str());
+            assert!(
+                excused || at.is_none(),
+                "{}:{}: ask cli::basis, or be handed it",
+                file.name,
+                at.unwrap_or(0) + 1
+            );
+        }
+    }
+}
+
 #[test]
 fn no_file_is_long() {
     let files = sources();

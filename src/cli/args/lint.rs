@@ -79,8 +79,7 @@ pub struct LintArgs {
     #[arg(long, short, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = "Files")]
     pub jobs: usize,
 
-    /// Format on standard output: table, json, sarif, github, markdown, html,
-    /// junit or gitlab
+    /// Format on standard output: table, json, sarif, github, markdown, html, junit or gitlab
     #[arg(long, short, default_value = "table", value_parser = format, help_heading = "Report")]
     pub format: Format,
     /// Write a report to a file as well; again for more formats

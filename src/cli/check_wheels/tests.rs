@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::catalog::Catalog;
 use crate::model::*;
 use crate::report::{Basis, Effect, StepKind};
 use crate::scan::wheel::Verified;

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use super::FleetError;
 use super::nodes::read;
 use super::show::{Source, made_by, show};
-use crate::catalog::Catalog;
 use crate::cli::args::FromHostArgs;
+use crate::cli::basis;
 use crate::cli::error::CliError;
 use crate::cli::output::Screen;
 use crate::discover::host::Host;
@@ -35,7 +35,7 @@ pub fn run(args: &FromHostArgs, screen: &Screen) -> Result<u8, CliError> {
 /// Another host's answer of nvidia-smi.
 fn saved(file: &Path) -> Result<Found, CliError> {
     let (bytes, place) = read(file, MOST_MIB)?;
-    let seen = csv::gpus(&String::from_utf8_lossy(&bytes), Runtime::default(), None, Catalog::embedded());
+    let seen = csv::gpus(&String::from_utf8_lossy(&bytes), Runtime::default(), None, basis::catalog());
     if seen.is_empty() {
         return Err(FleetError::NoAnswer { place }.into());
     }
@@ -44,7 +44,7 @@ fn saved(file: &Path) -> Result<Found, CliError> {
 
 /// The GPUs of this host, or of the one whose files lie in a folder; nothing where there are none.
 pub fn found(root: Option<&Path>, screen: &Screen) -> Option<Found> {
-    let catalog = Catalog::embedded();
+    let catalog = basis::catalog();
     let own = || format!("linux/{}", std::env::consts::ARCH).parse::<Platform>().ok();
     let platform = root.is_none().then(own).flatten();
     let host = Host::new(root.unwrap_or(Path::new("/")), platform.clone(), catalog);
@@ -72,7 +72,7 @@ pub fn found(root: Option<&Path>, screen: &Screen) -> Option<Found> {
 
 /// All of one machine, which needs no name.
 fn of_one(seen: Vec<Seen>) -> Found {
-    let mut found = discover::group(&[Machine { name: String::new(), seen }], Catalog::embedded());
+    let mut found = discover::group(&[Machine { name: String::new(), seen }], basis::catalog());
     found.targets.iter_mut().for_each(|t| t.machines.clear());
     found.left_out.iter_mut().for_each(|l| l.machines.clear());
     found

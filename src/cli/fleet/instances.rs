@@ -5,12 +5,13 @@ use super::show::{Source, made_by, show};
 use crate::catalog::Catalog;
 use crate::catalog::lookup::GpuError;
 use crate::cli::args::FromInstancesArgs;
+use crate::cli::basis;
 use crate::cli::error::CliError;
 use crate::cli::output::Screen;
 use crate::discover::{self, Kind, Left, Machine, Seen};
 
 pub fn run(args: &FromInstancesArgs, screen: &Screen) -> Result<u8, CliError> {
-    let catalog = Catalog::embedded();
+    let catalog = basis::catalog();
     let words = args.types.iter().flat_map(|t| t.split_whitespace());
     let machines = words.map(|word| machine(word, catalog)).collect::<Result<Vec<_>, _>>()?;
     if machines.is_empty() {

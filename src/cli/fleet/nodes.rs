@@ -6,8 +6,8 @@ use std::path::Path;
 
 use super::FleetError;
 use super::show::{Source, made_by, show};
-use crate::catalog::Catalog;
 use crate::cli::args::FromNodesArgs;
+use crate::cli::basis;
 use crate::cli::error::CliError;
 use crate::cli::output::Screen;
 use crate::discover::{self, Found};
@@ -24,7 +24,7 @@ pub fn run(args: &FromNodesArgs, screen: &Screen) -> Result<u8, CliError> {
 /// The fleet in a list of nodes; an error where no node has a GPU.
 pub fn found(file: &Path) -> Result<Found, CliError> {
     let (bytes, place) = read(file, MOST_MIB)?;
-    let catalog = Catalog::embedded();
+    let catalog = basis::catalog();
     let machines =
         discover::nodes(&bytes, catalog).map_err(|source| FleetError::Nodes { place: place.clone(), source })?;
     let found = discover::group(&machines, catalog);

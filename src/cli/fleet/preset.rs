@@ -8,6 +8,7 @@ use crate::catalog::Catalog;
 use crate::catalog::names::nearest;
 use crate::catalog::presets::{Preset, PresetGpu};
 use crate::cli::args::{ListArgs, PresetArgs};
+use crate::cli::basis;
 use crate::cli::error::CliError;
 use crate::cli::lists::show as list;
 use crate::cli::output::Screen;
@@ -17,7 +18,7 @@ use crate::model::{Runtime, Start, Virtualisation};
 use crate::report::Format;
 
 pub fn run(args: &PresetArgs, screen: &Screen) -> Result<u8, CliError> {
-    let catalog = Catalog::embedded();
+    let catalog = basis::catalog();
     let Some(preset) = catalog.presets().find(&args.name) else {
         let known = catalog.presets().all().iter().map(|p| p.name.as_str());
         let near = nearest(&args.name, known, 1).first().map(|&n| n.to_owned());
@@ -131,7 +132,7 @@ impl<'a> Shown<'a> {
 }
 
 pub fn presets(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
-    let catalog = Catalog::embedded();
+    let catalog = basis::catalog();
     let rows: Vec<Shown<'_>> = catalog.presets().all().iter().map(|p| Shown::new(p, catalog)).collect();
     list(args, screen, &["PRESET", "RUNTIME", "GPUS", "PLATFORM"], &rows, |p| {
         let runtime = serde_json::to_value(p.runtime).ok().and_then(|v| v.as_str().map(str::to_owned));

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::FleetError;
-use crate::catalog::Catalog;
+use crate::cli::basis;
 use crate::cli::error::CliError;
 use crate::cli::output::Screen;
 use crate::cli::outputs::render;
@@ -27,7 +27,7 @@ impl Source<'_> {
 
 /// The line on top that says which facts the rows rest on.
 pub fn made_by(command: &str) -> String {
-    format!("imagelint fleet {command}, with the catalog of {}", Catalog::embedded().as_of())
+    format!("imagelint fleet {command}, with the catalog of {}", basis::catalog().as_of())
 }
 
 /// Prints what was found; an error where none of it is a target.

@@ -10,8 +10,9 @@ use super::context::Context;
 use super::discover::Named;
 use crate::catalog::Catalog;
 use crate::cli::args::LintArgs;
+use crate::cli::basis;
 use crate::cli::error::CliError;
-use crate::config::{Date, Fleet};
+use crate::config::Fleet;
 use crate::dockerfile::commands::{self, Asks};
 use crate::dockerfile::parse::parse;
 use crate::dockerfile::reading::{Inputs, Reading, read};
@@ -154,7 +155,7 @@ impl<'a> Engine<'a> {
 
     /// Findings that neither a comment nor a waiver covers.
     pub fn standing(&self, report: &FileReport) -> Vec<Finding> {
-        dockerfile::join(vec![report.clone()], &self.base, self.fleet, self.catalog, &self.levels, Date::today())
+        dockerfile::join(vec![report.clone()], &self.base, self.fleet, self.catalog, &self.levels, basis::today())
             .findings
     }
 }

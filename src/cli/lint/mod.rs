@@ -24,7 +24,8 @@ use super::output::{Screen, write_file};
 use super::outputs::render;
 use super::policy::{self, Asked, Chosen};
 use crate::catalog::{Catalog, names};
-use crate::config::{Date, Fleet};
+use crate::cli::basis;
+use crate::config::Fleet;
 use crate::image::sources::OpenOptions;
 use crate::lint::dockerfile::{Levels, Loudness};
 use crate::lint::{self, RULES, dockerfile};
@@ -39,7 +40,7 @@ const MOST_BYTES: u64 = 16 << 20;
 const ROUNDS: usize = 10;
 
 pub fn run(args: &LintArgs, screen: &Screen) -> Result<u8, CliError> {
-    let catalog = Catalog::embedded();
+    let catalog = basis::catalog();
     let asked = Asked { policy: &args.policy, fleet: args.fleet.as_deref(), targets: &args.targets };
     let Chosen { fleet, policy } = policy::choose(&asked, &OpenOptions::default(), catalog, screen)?;
     policy.iter().for_each(|policy| Chosen::tell(policy, screen));
@@ -74,7 +75,7 @@ pub fn run(args: &LintArgs, screen: &Screen) -> Result<u8, CliError> {
         finish(one, &engine, args, screen, &mut patches)?;
     }
     let reports = linted.into_iter().map(|l| l.report).collect();
-    let mut report = dockerfile::join(reports, &engine.base, &fleet, catalog, &engine.levels, Date::today());
+    let mut report = dockerfile::join(reports, &engine.base, &fleet, catalog, &engine.levels, basis::today());
     if let Some(policy) = &policy {
         policy::add_to_files(&mut report, policy, screen);
     }
@@ -222,7 +223,7 @@ impl<'a> Beside<'a> {
         dockerfile::image::point(report, evidence, &self.understood.reading, &self.name);
         let mut file = self.engine.report(&self.name, &self.understood, evidence.first());
         dockerfile::image::measured(&mut file, report);
-        let file = dockerfile::join(vec![file], base, fleet, catalog, levels, Date::today());
+        let file = dockerfile::join(vec![file], base, fleet, catalog, levels, basis::today());
         dockerfile::add_to(report, file);
     }
 }

@@ -27,7 +27,8 @@ use super::output::{Screen, write_file};
 use super::reader::Reader;
 use super::{UNANSWERED, fleet};
 use crate::catalog::Catalog;
-use crate::config::{Date, Fleet};
+use crate::cli::basis;
+use crate::config::Fleet;
 use crate::lint::{self, JudgeOptions};
 use crate::model::Evidence;
 use crate::plan;
@@ -44,7 +45,7 @@ pub fn run(args: &RebuildArgs, screen: &Screen) -> Result<u8, CliError> {
     if args.image.is_none() && args.dockerfile.is_none() {
         return Err(CliError::NothingToRebuild);
     }
-    let catalog = Catalog::embedded();
+    let catalog = basis::catalog();
     let fleet = fleet::choose(args.fleet.as_deref(), &args.targets, catalog, screen)?;
     fleet::warn_of_unknown_rules(&fleet, screen);
     if fleet.targets.is_empty() {
@@ -256,7 +257,7 @@ impl Run<'_> {
                 name.clone_into(&mut one.image.reference);
             }
         }
-        let options = JudgeOptions { allow_gaps: self.args.allow_gaps, today: Date::today(), config: true };
+        let options = JudgeOptions { allow_gaps: self.args.allow_gaps, today: basis::today(), config: true };
         Ok((lint::judge(&evidence, fleet, self.catalog, &options), evidence))
     }
 

@@ -12,7 +12,7 @@ use crate::catalog::Catalog;
 use crate::config::{Date, Fleet, Level, Waiver};
 use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::Document;
-use crate::lint::{report::tool, rules, waive};
+use crate::lint::{report::tool, rules, stale, waive};
 use crate::model::{
     Accepted, AcceptedBy, Digest, EditReport, FilePlace, Finding, FixReport, Gap, ImagePath, Related, Severity,
     Verdict,
@@ -174,6 +174,7 @@ pub fn join(
         gaps.extend(file.gaps);
         sources.insert(file.file, file.source);
     }
+    all.extend(stale::finding(catalog, fleet, today));
     let concerns = |waiver: &Waiver| concerns(waiver, fleet, levels, &names);
     let (findings, mut waived) = waive::apply(all, fleet, today, base, &concerns);
     waived.extend(ignored);
@@ -199,8 +200,10 @@ pub fn join(
 /// Adds what is said of a Dockerfile to the report of the image that it made.
 pub fn add_to(report: &mut Report, file: LintReport) {
     report.overruled.extend(file.overruled);
-    report.findings.extend(file.findings);
-    report.waived.extend(file.waived);
+    // The image's report says it of both.
+    let own = |f: &Finding| f.rule != stale::RULE;
+    report.findings.extend(file.findings.into_iter().filter(own));
+    report.waived.extend(file.waived.into_iter().filter(own));
     let gap = |gap: LintGap| Gap::note(ImagePath::new(&gap.path), format!("line {}: {}", gap.line, gap.why));
     report.gaps.extend(file.gaps.into_iter().map(gap));
     let rules: Vec<&str> = report.rules.iter().chain(&file.rules).map(|r| r.id).collect();

@@ -11,6 +11,7 @@ use std::fmt::Write;
 pub use self::built::built_of;
 pub use self::subject::question;
 
+use crate::catalog::Catalog;
 use crate::image::ImageError;
 use crate::image::index::{self, Index, IndexError, Opened, Question, Settings};
 use crate::image::sources::OpenOptions;
@@ -23,6 +24,8 @@ pub struct WheelOptions {
     pub open: OpenOptions,
     /// The most bytes of one wheel that may be transferred.
     pub limit: u64,
+    /// As of [`ScanOptions`](super::ScanOptions::catalog).
+    pub catalog: &'static Catalog,
 }
 
 /// The most bytes of one wheel that are transferred, unless somebody says otherwise.
@@ -31,7 +34,7 @@ pub const LIMIT: u64 = 6 << 30;
 impl WheelOptions {
     /// With pip's settings; `index_url` counts more than they do.
     pub fn new(index_url: Option<&str>, open: OpenOptions) -> Result<Self, IndexError> {
-        Ok(Self { settings: index::settings(index_url)?, open, limit: LIMIT })
+        Ok(Self { settings: index::settings(index_url)?, open, limit: LIMIT, catalog: Catalog::embedded() })
     }
 }
 
@@ -117,7 +120,7 @@ pub fn check(
             (size, size, reading.whole(whole, size, link.sha256.as_ref())?)
         }
     };
-    let (evidence, inside) = reading.finish(size)?;
+    let (evidence, inside) = reading.finish(size, options.catalog)?;
     // What lies beside the wheel is what installers go by; the wheel's own is the same, where it was read.
     let beside = index.metadata(&chosen).ok().flatten().map(|bytes| read::requires(&bytes));
     Ok(Checked {

@@ -6,6 +6,7 @@ use super::super::layer::LayerRead;
 use super::super::probe::{self, Notes, Payload};
 use super::super::{assemble, tree};
 use super::{NotChecked, Verified};
+use crate::catalog::Catalog;
 use crate::image::index::{Hashed, MAX_METADATA, Remote};
 use crate::image::overlay::{Change, LayerEntry};
 use crate::image::zip::listed::{self, Listed};
@@ -142,7 +143,7 @@ impl Reading {
 
     /// The evidence, and the lines of Requires-Dist if the wheel has metadata. A wheel that could not be read as it
     /// should is not evidence.
-    pub fn finish(self, size: u64) -> Result<(Evidence, Option<Vec<String>>), NotChecked> {
+    pub fn finish(self, size: u64, catalog: &Catalog) -> Result<(Evidence, Option<Vec<String>>), NotChecked> {
         let Self { filename, mut entries, notes, unpacked, requires, mut read } = self;
         entries.sort_by(|a, b| a.path.cmp(&b.path));
         read.entries = entries;
@@ -165,7 +166,7 @@ impl Reading {
             content: Content::File(PathBuf::from(&filename)),
         };
         let image = Image { digest: None, platform: None, config: Default::default(), layers: vec![layer] };
-        Ok((assemble::evidence(&filename, image, vec![read]), requires))
+        Ok((assemble::evidence(&filename, image, vec![read], catalog), requires))
     }
 }
 
