@@ -113,7 +113,7 @@ fn runtime() -> Runtime {
         Box::new(|args, _| {
             let arg = |at: usize| args[at].as_string().unwrap().as_str();
             assert_eq!((arg(0), arg(2)), ("2006-01-02", ""), "a day, until now");
-            Ok(Rc::new(Variable::String(hours_since(arg(1)))).into())
+            Ok(Rc::new(Variable::String(hours_since(arg(1)))))
         }),
     );
     runtime.register_function("time_since", Box::new(since));
