@@ -143,8 +143,16 @@ struct Placed {
     list: String,
     /// Its place in the merged list.
     index: usize,
-    /// Keys with their places and the places of their values, and the values' text.
-    keys: Vec<(String, Range<usize>, Range<usize>, Option<String>)>,
+    keys: Vec<Key>,
+}
+
+/// A key of such a row.
+struct Key {
+    name: String,
+    at: Range<usize>,
+    value_at: Range<usize>,
+    /// The value, where it is text.
+    text: Option<String>,
 }
 
 /// The merged tables, and what is known of how they came to be.
@@ -251,7 +259,7 @@ impl Merger<'_> {
         let keys = places.iter().map(|(k, v)| {
             let name = k.get_ref().to_string();
             let value = new.get(&name).and_then(text);
-            (name, k.span(), v.span(), value)
+            Key { name, at: k.span(), value_at: v.span(), text: value }
         });
         let name = row_name(list, index, row);
         let list = list.to_owned();
@@ -324,9 +332,9 @@ impl Merger<'_> {
         let found = found.or_else(|| of_file().find(|p| quoted(p).is_some_and(|q| row.contains(&q))));
         let Some(found) = found else { return MergeError::Whole(error) };
         let named = |name: &str| what.contains(&format!("`{name}`"));
-        let at_key = found.keys.iter().find(|(key, ..)| named(key)).map(|(_, key, ..)| key);
+        let at_key = found.keys.iter().find(|key| named(&key.name)).map(|key| &key.at);
         let said = |text: &Option<String>| text.as_deref().is_some_and(|t| t.len() > 1 && what.contains(t));
-        let at_value = || found.keys.iter().find(|(.., text)| said(text)).map(|(_, _, value, _)| value);
+        let at_value = || found.keys.iter().find(|key| said(&key.text)).map(|key| &key.value_at);
         let span = at_key.or_else(at_value).unwrap_or(&found.span).clone();
         self.at(found.file, span, format!("{}: {what}", found.name), None)
     }

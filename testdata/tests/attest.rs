@@ -75,6 +75,36 @@ fn how_it_was_judged_is_in_it() {
     assert_eq!(old["predicate"]["tool"]["catalog"]["rules"]["replaced"], 1);
 }
 
+/// An image of several platforms is judged platform by platform: each manifest is a subject.
+#[test]
+fn every_platform_s_manifest_is_a_subject() {
+    let dir = tempfile::tempdir().unwrap();
+    let saved = dir.path().join("scan.json");
+    let saved = saved.to_str().unwrap();
+    run(&["scan", SAMPLE, "--save-evidence", saved]);
+    let amd: Value = serde_json::from_str(&fs::read_to_string(saved).unwrap()).unwrap();
+    let mut arm = amd.clone();
+    arm["image"]["digest"] = json!(format!("sha256:{}", "a".repeat(64)));
+    arm["image"]["platform"] = json!("linux/arm64");
+    fs::write(saved, format!("{amd}\n{arm}\n")).unwrap();
+    let args = ["--from-evidence", saved, "--target", "a100", "--target", "gh200", "--fail-on", "never"];
+    let (statement, _) = attest(&args);
+    let subjects: Vec<&str> =
+        statement["subject"].as_array().unwrap().iter().map(|s| s["digest"]["sha256"].as_str().unwrap()).collect();
+    let own = amd["image"]["digest"].as_str().unwrap().strip_prefix("sha256:").unwrap();
+    let mut expected = [own, &"a".repeat(64)].map(str::to_owned);
+    expected.sort();
+    assert_eq!(subjects, expected);
+    let targets = &statement["predicate"]["targets"];
+    assert_eq!((&targets[0]["platform"], &targets[1]["platform"]), (&json!("linux/amd64"), &json!("linux/arm64")));
+    // One that has no digest leaves nothing to be said of the whole.
+    arm["image"].as_object_mut().unwrap().remove("digest");
+    fs::write(saved, format!("{amd}\n{arm}\n")).unwrap();
+    let file = dir.path().join("s.json");
+    run(&[&["scan"], &args[..], &["--attest", file.to_str().unwrap()]].concat()).refused(&["has no manifest"]);
+    assert!(!file.exists());
+}
+
 #[test]
 fn what_has_no_manifest_or_is_several_is_refused_and_nothing_is_written() {
     let dir = tempfile::tempdir().unwrap();
@@ -113,7 +143,7 @@ fn runtime() -> Runtime {
         Box::new(|args, _| {
             let arg = |at: usize| args[at].as_string().unwrap().as_str();
             assert_eq!((arg(0), arg(2)), ("2006-01-02", ""), "a day, until now");
-            Ok(Rc::new(Variable::String(hours_since(arg(1)))).into())
+            Ok(Rc::new(Variable::String(hours_since(arg(1)))))
         }),
     );
     runtime.register_function("time_since", Box::new(since));
