@@ -292,6 +292,17 @@ fn a_killed_scan_leaves_a_sound_cache() {
 }
 
 #[test]
+fn a_cache_that_was_hardly_begun_is_a_cache() {
+    let dir = tempfile::tempdir().unwrap();
+    for folder in [&["layers"][..], &["layers", "blobs"], &["layers", "tmp"]] {
+        let cache = dir.path().join(folder.concat());
+        folder.iter().for_each(|name| fs::create_dir_all(cache.join(name)).unwrap());
+        assert!(cached(&cache, &["cache", "prune"]).out.starts_with("0 files"));
+        assert_eq!(cached(&cache, &["cache", "size"]).code, 0);
+    }
+}
+
+#[test]
 fn a_damaged_cache_is_read_anew() {
     let dir = tempfile::tempdir().unwrap();
     let (_, list) = fleet_of_images(dir.path());

@@ -61,7 +61,8 @@ struct Blob {
 impl Cache {
     /// Opens the folder, and makes it where it is not there.
     pub fn open(root: &Path) -> io::Result<Self> {
-        for folder in ["layers", "blobs", "tmp"] {
+        // The one that tells of a cache comes last.
+        for folder in ["tmp", "blobs", "layers"] {
             fs::create_dir_all(root.join(folder))?;
         }
         let tag = root.join("CACHEDIR.TAG");

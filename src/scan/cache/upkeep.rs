@@ -110,7 +110,13 @@ impl Cache {
     /// The files of one of the folders that the cache has named.
     fn items(&self, folder: &str) -> io::Result<Vec<Item>> {
         let mut out = Vec::new();
-        for entry in fs::read_dir(self.root.join(folder))? {
+        let entries = match fs::read_dir(self.root.join(folder)) {
+            Ok(entries) => entries,
+            // Whoever made the cache was stopped before it came to that.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(out),
+            Err(e) => return Err(e),
+        };
+        for entry in entries {
             let entry = entry?;
             let meta = match entry.metadata() {
                 Ok(meta) => meta,
