@@ -20,12 +20,12 @@ use std::collections::BTreeMap;
 
 use self::page::Page;
 use super::lint::LintReport;
+use super::sections::Sections;
 use super::source::Source;
-use super::table::overview::{self, ImageRow};
+use super::table::overview;
 use super::table::{against_baseline, tally};
 use super::text::{clean, count};
 use super::{Report, Tool};
-use crate::model::Verdict;
 
 /// Bytes of the sections of several images: a browser still opens that.
 const MOST: usize = 24 << 20;
@@ -39,67 +39,54 @@ const GAPS: usize = 200;
 /// A page of one image or of several.
 pub struct Document {
     several: bool,
-    rows: Vec<ImageRow>,
-    /// Sections of images, worst first, with their places; those that have no room any more are dropped.
-    sections: Vec<(Verdict, usize, String)>,
-    tool: Option<Tool>,
+    images: Sections,
 }
 
 impl Document {
     pub fn new(several: bool) -> Self {
-        Self { several, rows: Vec::new(), sections: Vec::new(), tool: None }
+        Self { several, images: Sections::new(MOST) }
     }
 
     /// `unread`: the image could not be looked at.
     pub fn add(&mut self, report: &Report, unread: bool, exit: Option<u8>) {
-        let row = ImageRow::new(report, unread);
-        let rank = if unread { Verdict::Fail } else { row.worst() };
-        let place = self.rows.len();
+        let prefix = format!("i{}", self.images.rows.len());
         let mut page = Page::default();
-        image::section(&mut page, report, &image::Told { unread, exit, prefix: format!("i{place}") });
-        self.sections.push((rank, place, page.finish()));
-        self.rows.push(row);
-        self.tool.get_or_insert_with(|| report.tool.clone());
-        self.sections.sort_by_key(|(rank, at, _)| (*rank, *at));
-        let mut kept = 0;
-        let fits = |(_, _, text): &&(Verdict, usize, String)| {
-            kept += text.len();
-            kept <= MOST
-        };
-        let keep = self.sections.iter().take_while(fits).count().max(1);
-        self.sections.truncate(keep);
+        image::section(&mut page, report, &image::Told { unread, exit, prefix });
+        self.images.add(report, unread, page.finish());
     }
 
     /// The page; `exit` of the whole run.
     pub fn finish(self, exit: Option<u8>) -> String {
-        let name = match (&self.rows[..], self.several) {
+        let name = match (&self.images.rows[..], self.several) {
             ([one], false) => clean(&one.reference),
             (rows, _) => count(rows.len(), "image", "images"),
         };
         let mut page = Page::document(&format!("imagelint: {name}"));
-        if self.rows.is_empty() {
+        if self.images.rows.is_empty() {
             page.raw("<main id=\"main\"><h1>imagelint</h1><p>No image was judged.</p></main>");
         } else {
             page.raw("<main id=\"main\">");
             if self.several {
                 self.overview(&mut page, exit);
             }
-            for (_, _, section) in &self.sections {
-                page.raw(section);
+            for section in &self.images.kept {
+                page.raw(&section.text);
             }
             page.raw("</main>");
         }
-        foot(&mut page, self.tool.as_ref());
+        foot(&mut page, self.images.tool.as_ref());
         page.end()
     }
 
     /// One row an image, worst first.
     fn overview(&self, page: &mut Page, exit: Option<u8>) {
-        let names = overview::names(&self.rows);
-        let mut order: Vec<(usize, &ImageRow)> = self.rows.iter().enumerate().collect();
+        let names = overview::names(&self.images.rows);
+        let mut order: Vec<(usize, &_)> = self.images.rows.iter().enumerate().collect();
         order.sort_by_key(|(_, row)| (!row.unread, row.worst()));
-        page.raw("<header class=\"top\"><h1>").text(&count(self.rows.len(), "image", "images")).raw("</h1><p>");
-        page.text(&overview::sum(&self.rows));
+        page.raw("<header class=\"top\"><h1>")
+            .text(&count(self.images.rows.len(), "image", "images"))
+            .raw("</h1><p>");
+        page.text(&overview::sum(&self.images.rows));
         if let Some(exit) = exit {
             page.text(&format!(" · exit {exit}"));
         }
@@ -110,7 +97,7 @@ impl Document {
         page.raw("<th scope=\"col\">Findings</th></tr></thead><tbody>");
         for (place, row) in order.iter().take(ROWS) {
             page.raw("<tr><th scope=\"row\">");
-            let linked = self.sections.iter().any(|(_, at, _)| at == place);
+            let linked = self.images.kept.iter().any(|section| section.row == *place);
             if linked {
                 page.raw("<a href=\"#i").raw(&place.to_string()).raw("\">").text(&row.reference).raw("</a>");
             } else {
@@ -133,7 +120,7 @@ impl Document {
         }
         page.raw("</tbody></table></div>");
         page.more(order.len(), ROWS, "images");
-        if let Some(more) = self.rows.len().checked_sub(self.sections.len()).filter(|&n| n > 0) {
+        if let Some(more) = self.images.rows.len().checked_sub(self.images.kept.len()).filter(|&n| n > 0) {
             let more = count(more, "image", "images");
             page.raw("<p class=\"dim\">").text(&format!("Of {more} only this table tells.")).raw("</p>");
         }
@@ -174,7 +161,6 @@ pub fn of_files(report: &LintReport, exit: Option<u8>) -> String {
 
 fn foot(page: &mut Page, tool: Option<&Tool>) {
     let Some(tool) = tool else { return };
-    let told = format!("{} {}, catalog of {} (", tool.name, tool.version, tool.catalog.as_of);
-    page.raw("<footer>").text(&told).raw("<code>").text(&tool.catalog.digest.to_string());
+    page.raw("<footer>").text(&tool.told()).raw(" (<code>").text(&tool.catalog.digest.to_string());
     page.raw("</code>)</footer>");
 }

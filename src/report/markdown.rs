@@ -12,6 +12,7 @@ mod tests;
 use self::escape::{code, text};
 use self::sheet::{Around, Sheet};
 use super::lint::LintReport;
+use super::sections::Sections;
 use super::table::overview::{self, ImageRow};
 use super::table::{against_baseline, tally};
 use super::text::count;
@@ -33,57 +34,42 @@ const COLUMNS: usize = 12;
 /// A document of one image or of several.
 pub struct Document {
     several: bool,
-    rows: Vec<ImageRow>,
-    /// Sections with the place of their row, worst first; those that have no room any more are dropped.
-    sections: Vec<(Verdict, usize, String)>,
-    tool: Option<Tool>,
+    images: Sections,
 }
 
 impl Document {
     pub fn new(several: bool) -> Self {
-        Self { several, rows: Vec::new(), sections: Vec::new(), tool: None }
+        Self { several, images: Sections::new(MOST) }
     }
 
     /// `unread`: the image could not be looked at.
     pub fn add(&mut self, report: &Report, unread: bool, exit: Option<u8>) {
         let most = if self.several { MOST_OF_IMAGE } else { MOST };
-        let row = ImageRow::new(report, unread);
-        let rank = if unread { Verdict::Fail } else { row.worst() };
-        self.sections.push((rank, self.rows.len(), image::section(report, unread, exit, most)));
-        self.rows.push(row);
-        self.tool.get_or_insert_with(|| report.tool.clone());
-        self.sections.sort_by_key(|(rank, at, _)| (*rank, *at));
-        let mut kept = 0;
-        let fits = |(_, _, text): &&(Verdict, usize, String)| {
-            kept += text.len();
-            kept <= MOST
-        };
-        let keep = self.sections.iter().take_while(fits).count();
-        self.sections.truncate(keep);
+        self.images.add(report, unread, image::section(report, unread, exit, most));
     }
 
     /// The document, ending in a line feed; `exit` of the whole run.
     pub fn finish(self, exit: Option<u8>) -> String {
         let mut sheet = Sheet::new(MOST);
-        let foot = self.tool.as_ref().map(foot).unwrap_or_default();
-        if self.rows.is_empty() {
+        let foot = self.images.tool.as_ref().map(foot).unwrap_or_default();
+        if self.images.rows.is_empty() {
             sheet.put("## imagelint\n\nNo image was judged.\n");
             return sheet.finish();
         }
         if !self.several {
-            let section = self.sections.first().map_or("", |(_, _, text)| text.as_str());
+            let section = self.images.kept.first().map_or("", |s| s.text.as_str());
             return format!("{section}{foot}");
         }
-        overview(&mut sheet, &self.rows, exit);
+        overview(&mut sheet, &self.images.rows, exit);
         let mut shown = 0;
-        for (_, _, section) in &self.sections {
+        for section in self.images.kept.iter().map(|s| &s.text) {
             // The last words keep their room.
             if section.len() + foot.len() + 200 > sheet.room() || !sheet.put(&format!("\n{section}")) {
                 break;
             }
             shown += 1;
         }
-        if let Some(more) = self.rows.len().checked_sub(shown).filter(|&n| n > 0) {
+        if let Some(more) = self.images.rows.len().checked_sub(shown).filter(|&n| n > 0) {
             let more = count(more, "more image", "more images");
             sheet.put(&format!("\n… and {more}, of which only the table tells\n"));
         }
@@ -148,10 +134,7 @@ pub fn of_files(report: &LintReport, exit: Option<u8>) -> String {
 }
 
 fn foot(tool: &Tool) -> String {
-    let rules = tool.catalog.rules.as_ref();
-    let rules = rules.map(|r| format!(" with --rules: {} rows added, {} replaced", r.added, r.replaced));
-    let rules = rules.unwrap_or_default();
-    format!("\n<sub>{} {}, catalog of {}{rules}</sub>\n", tool.name, tool.version, text(&tool.catalog.as_of))
+    format!("\n<sub>{}</sub>\n", text(&tool.told()))
 }
 
 /// A row of a table.

@@ -23,6 +23,7 @@ mod same;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod sarif;
+mod sections;
 mod sizes;
 mod snippet;
 pub mod source;

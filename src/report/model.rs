@@ -94,6 +94,15 @@ pub struct Tool {
     pub catalog: CatalogId,
 }
 
+impl Tool {
+    /// What made the report, and by which facts.
+    pub fn told(&self) -> String {
+        let rules = self.catalog.rules.as_ref();
+        let rules = rules.map(|r| format!(" with --rules: {} rows added, {} replaced", r.added, r.replaced));
+        format!("{} {}, catalog of {}{}", self.name, self.version, self.catalog.as_of, rules.unwrap_or_default())
+    }
+}
+
 /// Which facts the verdicts rest on.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CatalogId {

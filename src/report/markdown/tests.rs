@@ -136,7 +136,7 @@ fn of_many_images_the_worst_are_told() {
     for n in 0..300 {
         let report = if n % 50 == 49 { sample::failing() } else { sample::untargeted() };
         document.add(&named(report, &format!("h:5000/app:{n}")), false, Some(0));
-        let kept: usize = document.sections.iter().map(|(_, _, text)| text.len()).sum();
+        let kept: usize = document.images.kept.iter().map(|section| section.text.len()).sum();
         assert!(kept <= MOST, "memory does not grow with the images");
     }
     let text = document.finish(Some(1));
