@@ -29,6 +29,10 @@ pub fn write<'a>(args: &GateArgs, judged: &Judged<'a>, catalog: &Catalog) -> Res
     let words: Vec<&str> = args.emit_for.iter().map(|v| v.word()).collect();
     if selection.terms.is_empty() {
         let left = selection.left_out.first().map_or(String::new(), |(name, why)| format!(" ({name}: {why})"));
+        let left = match pools.is_empty() {
+            true => " (no target is judged: --target, --fleet or an imagelint.toml names some)".to_owned(),
+            false => left,
+        };
         return Err(CliError::NoPool { words: words.join(" or "), left });
     }
     let image = report.image.as_ref().map_or("", |i| i.reference.as_str());

@@ -94,7 +94,7 @@ impl Job {
         let cargo = format!(
             "#!/bin/bash\n\
              [ \"$*\" = \"install --quiet --locked --force --path . --bin imagelint --root ${{!#}}\" ] || exit 101\n\
-             [ -f Cargo.lock ] && mkdir -p \"${{!#}}/bin\" && cp '{built}' \"${{!#}}/bin/imagelint\"\n"
+             [ -f Cargo.lock ] && mkdir -p \"${{!#}}/bin\" && ln -s '{built}' \"${{!#}}/bin/imagelint\"\n"
         );
         let job = Self {
             root,
