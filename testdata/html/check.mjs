@@ -63,6 +63,8 @@ socket.onmessage = ({ data }) => {
         listeners.forEach(listen => listen(message));
     }
 };
+// What is still waited for when the browser goes is not answered any more.
+socket.onclose = () => waiting.forEach(({ failed }) => failed(new Error('the browser is gone')));
 const send = (method, params = {}, sessionId) => new Promise((done, failed) => {
     waiting.set(++last, { done, failed });
     socket.send(JSON.stringify({ id: last, method, params, sessionId }));
@@ -114,7 +116,9 @@ async function look(width, scheme) {
     await call('Log.enable');
     await call('Network.enable');
     await call('Emulation.setDeviceMetricsOverride', { width, height: 900, deviceScaleFactor: 1, mobile: width < 600 });
-    await call('Emulation.setEmulatedMedia', { features: [{ name: 'prefers-color-scheme', value: scheme }] });
+    await call('Emulation.setEmulatedMedia', { features: [
+        { name: 'prefers-color-scheme', value: scheme }, { name: 'prefers-reduced-motion', value: 'reduce' },
+    ] });
     if (width < 600) await call('Emulation.setTouchEmulationEnabled', { enabled: true });
     await call('Page.navigate', { url });
     await ready;
@@ -155,25 +159,32 @@ async function unread(at, run) {
 // The cells are those of the reports, no more and no fewer.
 function matrix(at, cells) {
     const key = c => [c.image, c.target, c.component, c.version, c.verdict].join('\u0001');
-    const shown = new Set(cells.map(key));
-    claim(shown.size === cells.length, `${at}: a cell is there twice`);
+    // What is installed twice has as many cells: they are counted.
+    const tally = keys => keys.reduce((all, one) => all.set(one, (all.get(one) ?? 0) + 1), new Map());
+    const shown = tally(cells.map(key));
     for (const cell of cells) {
         claim(cell.word.trim().endsWith(cell.verdict), `${at}: ${cell.component} says ${cell.word}`);
         claim(cell.why.trim().length > 10, `${at}: ${cell.component} on ${cell.target} has no reason`);
     }
-    const told = new Set();
+    const list = [];
     reports.forEach((report, number) => {
         const image = `i${number}`;
         if (skipped.has(image)) return;
         for (const target of report.targets ?? []) {
-            told.add(key({ image, target: target.name, component: '', version: '', verdict: target.verdict }));
+            list.push(key({ image, target: target.name, component: '', version: '', verdict: target.verdict }));
             for (const c of target.components) {
-                told.add(key({ image, target: target.name, component: c.name, version: c.version ?? '', verdict: c.verdict }));
+                list.push(key({ image, target: target.name, component: c.name, version: c.version ?? '', verdict: c.verdict }));
             }
         }
     });
-    for (const one of told) claim(shown.has(one), `${at}: the page lacks ${one.replaceAll('\u0001', ' · ')}`);
-    for (const one of shown) claim(told.has(one), `${at}: the JSON lacks ${one.replaceAll('\u0001', ' · ')}`);
+    const told = tally(list);
+    const times = (all, one) => all.get(one) ?? 0;
+    for (const one of told.keys()) {
+        claim(times(shown, one) >= told.get(one), `${at}: the page lacks ${one.replaceAll('\u0001', ' · ')}`);
+    }
+    for (const one of shown.keys()) {
+        claim(times(told, one) >= shown.get(one), `${at}: the JSON lacks ${one.replaceAll('\u0001', ' · ')}`);
+    }
 }
 
 // Each cell is reached by Tab, in order, and then its reason is on the screen.
@@ -191,13 +202,14 @@ async function reasons(at, call, run, touch) {
             if (!td) return null;
             const why = td.querySelector('.why'), box = why.getBoundingClientRect();
             const cell = td.getBoundingClientRect();
-            return { shown: getComputedStyle(why).display, top: box.top, bottom: box.bottom, width: box.width,
+            return { under: cell.top < box.bottom && cell.bottom > box.top + 1, shown: getComputedStyle(why).display, top: box.top, bottom: box.bottom, width: box.width,
                 height: innerHeight, wide: innerWidth, left: cell.left, right: cell.right };
         })()`);
         if (!seen) continue;
         reached++;
         claim(seen.shown === 'block' && seen.top >= 0 && seen.bottom <= seen.height + 1 && seen.width > 200,
             `${at}: the reason of cell ${reached} is not seen: ${JSON.stringify(seen)}`);
+        claim(!seen.under, `${at}: cell ${reached} has the focus and lies under its own reason`);
         claim(seen.right > 0 && seen.left < seen.wide, `${at}: cell ${reached} has the focus and is out of sight`);
     }
     claim(reached === most, `${at}: Tab reaches ${reached} of ${all} cells`);

@@ -28,13 +28,18 @@ impl Row<'_> {
     }
 }
 
-/// One row per component (targets of other platforms may have others), worst first.
+/// One row per component (targets of other platforms may have others), worst first. What is installed twice in the same
+/// version has two rows, in the report's order.
 fn rows<'a>(fleet: &[&'a TargetReport]) -> Vec<Row<'a>> {
     let mut rows: Vec<Row<'a>> = Vec::new();
     let mut places = HashMap::new();
     for (column, target) in fleet.iter().enumerate() {
+        let mut seen: HashMap<_, usize> = HashMap::new();
         for component in &target.components {
-            let key = (component.name.as_str(), component.version.as_deref());
+            let same = (component.name.as_str(), component.version.as_deref());
+            let before = seen.entry(same).or_default();
+            let key = (same.0, same.1, *before);
+            *before += 1;
             let place = *places.entry(key).or_insert_with(|| {
                 let cells = vec![None; fleet.len()];
                 rows.push(Row { name: key.0, version: key.1, role: component.role, cells });

@@ -44,7 +44,9 @@ fn rows(fleet: &[&TargetReport]) -> Vec<Row> {
                 rows.push(Row { label: label(component), role: component.role, cells: vec![None; fleet.len()] });
                 rows.len() - 1
             });
-            rows[place].cells[column] = Some(component.verdict);
+            // The same version may be installed twice: the worst of it is what may happen.
+            let cell = &mut rows[place].cells[column];
+            *cell = Some(cell.map_or(component.verdict, |other| other.min(component.verdict)));
             rows[place].role = rows[place].role.min(component.role);
         }
     }
