@@ -44,14 +44,14 @@ pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
     let in_short = args.image.many.list.is_some() && screen.verbose() == 0;
     let (mut rows, mut work) = (Vec::new(), Work::default());
     let mut several_images = false;
+    // What is not to be had beside the reports keeps none of them back.
+    let mut refused = None;
     // Of a format that is one document, however many images.
     let mut gathered: Option<Gathered> = None;
     let status = judge_and_amend(&args.image, screen, amend, |judged| {
-        if let Some(file) = args.gate.attest.as_ref().filter(|_| !judged.unread) {
-            attest::write(file, &args.image, &judged)?;
-        }
         if !judged.unread {
-            affinity::write(&args.gate, &judged, basis::catalog())?;
+            let written = gate(args, &judged);
+            refused = refused.take().or(written.err());
         }
         let Judged { report, status, several, unread, .. } = judged;
         several_images = several;
@@ -91,7 +91,15 @@ pub fn run(args: &ScanArgs, screen: &Screen) -> Result<u8, CliError> {
         let gap = if first { "" } else { "\n" };
         screen.print(format!("{gap}{text}").as_bytes())?;
     }
-    Ok(status)
+    refused.map_or(Ok(status), Err)
+}
+
+/// What those who let images in, and those who place them, are given.
+fn gate(args: &ScanArgs, judged: &Judged<'_>) -> Result<(), CliError> {
+    if let Some(file) = &args.gate.attest {
+        attest::write(file, &args.image, judged)?;
+    }
+    affinity::write(&args.gate, judged, basis::catalog())
 }
 
 /// One image, judged.

@@ -101,7 +101,7 @@ fn every_platform_s_manifest_is_a_subject() {
     arm["image"].as_object_mut().unwrap().remove("digest");
     fs::write(saved, format!("{amd}\n{arm}\n")).unwrap();
     let file = dir.path().join("s.json");
-    run(&[&["scan"], &args[..], &["--attest", file.to_str().unwrap()]].concat()).refused(&["has no manifest"]);
+    run(&[&["scan"], &args[..], &["--attest", file.to_str().unwrap()]].concat()).lacking(&["has no manifest"]);
     assert!(!file.exists());
 }
 
@@ -112,14 +112,14 @@ fn what_has_no_manifest_or_is_several_is_refused_and_nothing_is_written() {
     let attest = ["--attest", file.to_str().unwrap(), "--target", "a100"];
     for image in ["dir:builders/images/rootfs", "docker-archive:builders/images/docker-24.tar"] {
         let ran = run(&[&["scan", image], &attest[..]].concat());
-        ran.refused(&["has no manifest, so no digest", "pushing it, and scanning what the registry has"]);
+        ran.lacking(&["has no manifest, so no digest", "pushing it, and scanning what the registry has"]);
     }
     let ran = run(&[&["scan", SAMPLE, "oci:builders/images/umoci.oci"], &attest[..]].concat());
-    ran.refused(&["a statement is about one image", "one run an image"]);
+    ran.lacking(&["a statement is about one image", "one run an image"]);
     run(&[&["scan", "no-such.tar"], &attest[..]].concat()).refused(&["no-such.tar"]);
     assert!(!file.exists());
     let ran = run(&["scan", SAMPLE, "--target", "a100", "--attest", "no/such/folder/s.json"]);
-    ran.refused(&["no/such/folder/s.json cannot be written"]);
+    ran.lacking(&["no/such/folder/s.json cannot be written"]);
 }
 
 /// Hours between two days, as Kyverno's `time_since` writes a duration.

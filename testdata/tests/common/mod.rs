@@ -43,8 +43,20 @@ impl Ran {
 
     /// Exit 2, nothing on standard output, and a reason that has all these words.
     pub fn refused(&self, words: &[&str]) -> &Self {
-        assert_eq!((self.code, self.out.as_str()), (2, ""), "{self:?}");
+        assert_eq!(self.out, "", "{self:?}");
         assert!(self.err.starts_with("error: "), "{self:?}");
+        self.says(words)
+    }
+
+    /// The same of what stands beside the report, which is there.
+    pub fn lacking(&self, words: &[&str]) -> &Self {
+        assert_ne!(self.out, "", "{self:?}");
+        assert!(self.err.lines().any(|line| line.starts_with("error: ")), "{self:?}");
+        self.says(words)
+    }
+
+    fn says(&self, words: &[&str]) -> &Self {
+        assert_eq!(self.code, 2, "{self:?}");
         for word in words {
             assert!(self.err.contains(word), "lacks {word:?}: {self:?}");
         }
