@@ -202,8 +202,9 @@ async function reasons(at, call, run, touch) {
             if (!td) return null;
             const why = td.querySelector('.why'), box = why.getBoundingClientRect();
             const cell = td.getBoundingClientRect();
-            return { under: cell.top < box.bottom && cell.bottom > box.top + 1, shown: getComputedStyle(why).display, top: box.top, bottom: box.bottom, width: box.width,
-                height: innerHeight, wide: innerWidth, left: cell.left, right: cell.right };
+            const word = td.querySelector('button').getBoundingClientRect();
+            return { under: word.top < box.bottom && word.bottom > box.top + 1,
+                shown: getComputedStyle(why).display, top: box.top, bottom: box.bottom, width: box.width, height: innerHeight, wide: innerWidth, left: cell.left, right: cell.right };
         })()`);
         if (!seen) continue;
         reached++;
