@@ -16,8 +16,6 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-
 use self::page::Page;
 use super::lint::LintReport;
 use super::sections::Sections;
@@ -81,8 +79,7 @@ impl Document {
     /// One row an image, worst first.
     fn overview(&self, page: &mut Page, exit: Option<u8>) {
         let names = overview::names(&self.images.rows);
-        let mut order: Vec<(usize, &_)> = self.images.rows.iter().enumerate().collect();
-        order.sort_by_key(|(_, row)| (!row.unread, row.worst()));
+        let order = overview::worst_first(&self.images.rows);
         page.raw("<header class=\"top\"><h1>")
             .text(&count(self.images.rows.len(), "image", "images"))
             .raw("</h1><p>");
@@ -106,9 +103,9 @@ impl Document {
             page.raw("</th>");
             for name in &names {
                 page.raw("<td>");
-                match row.verdicts.iter().find(|(n, _)| clean(n) == *name) {
+                match row.of(name) {
                     _ if row.unread => page.raw("<span class=\"v unknown\">unread</span>"),
-                    Some((_, verdict)) => page.verdict(*verdict),
+                    Some(verdict) => page.verdict(verdict),
                     None => page.raw("<span class=\"none\">–</span>"),
                 };
                 page.raw("</td>");
@@ -141,8 +138,7 @@ pub fn of_files(report: &LintReport, exit: Option<u8>) -> String {
     parts.extend(exit.map(|status| format!("exit {status}")));
     page.text(&parts.join(" · ")).raw("</p></header>");
     image::weakened(&mut page, report.policy.as_ref());
-    let sources: BTreeMap<&str, Source<'_>> =
-        report.sources.iter().map(|(name, text)| (name.as_str(), Source::new(text))).collect();
+    let sources = Source::all(&report.sources);
     let all = findings::All {
         findings: &report.findings,
         waived: &report.waived,

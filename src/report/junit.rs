@@ -8,6 +8,7 @@ mod tests;
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::components::label;
 use super::lint::LintReport;
 use super::text::{clean, count, rooted};
 use super::told::block;
@@ -132,10 +133,7 @@ fn of_target(target: &TargetReport) -> Option<Case> {
 fn of_component(target: &TargetReport, component: &ComponentReport, findings: &[&Finding], base: &str) -> Case {
     let about = |f: &&&Finding| f.targets.contains(&target.name) && is_about(f, component);
     let body: Vec<String> = findings.iter().filter(about).map(|f| block(f, base)).collect();
-    let name = match &component.version {
-        Some(version) => format!("{} {version} runs", component.name),
-        None => format!("{} runs", component.name),
-    };
+    let name = format!("{} runs", label(&component.name, component.version.as_deref()));
     let counts = &component.modules;
     let missing = match counts.missing {
         0 => String::new(),

@@ -3,7 +3,7 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::Style;
 use super::lint::LintReport;
@@ -20,8 +20,7 @@ const LISTED: usize = 5;
 /// The whole report, ending in a line feed.
 pub fn render(report: &LintReport, style: &Style) -> String {
     let mut page = Page::new(style);
-    let sources: BTreeMap<&str, Source<'_>> =
-        report.sources.iter().map(|(name, text)| (name.as_str(), Source::new(text))).collect();
+    let sources = Source::all(&report.sources);
     for finding in &report.findings {
         page.gap();
         let source = finding.dockerfile.as_ref().and_then(|d| sources.get(d.file.as_str()));

@@ -83,17 +83,12 @@ fn overview(sheet: &mut Sheet, images: &[ImageRow], exit: Option<u8>) {
     let mut names = overview::names(images);
     let left_out = names.len().saturating_sub(COLUMNS);
     names.truncate(COLUMNS);
-    let mut order: Vec<&ImageRow> = images.iter().collect();
-    order.sort_by_key(|i| (!i.unread, i.worst()));
-    let row = |image: &&ImageRow| {
-        let verdicts = names.iter().map(|name| {
-            let found = image.verdicts.iter().find(|(n, _)| super::text::clean(n) == *name);
-            found.filter(|_| !image.unread).map_or_else(|| "–".to_owned(), |(_, v)| mark(*v))
-        });
+    let row = |(_, image): (usize, &ImageRow)| {
+        let verdicts = names.iter().map(|name| image.of(name).map_or_else(|| "–".to_owned(), mark));
         let state = if image.unread { "❌ unread".to_owned() } else { mark(image.worst()) };
         cells([state, code(&image.reference)].into_iter().chain(verdicts))
     };
-    let rows: Vec<String> = order.iter().map(row).collect();
+    let rows: Vec<String> = overview::worst_first(images).into_iter().map(row).collect();
     let heads = cells(["".to_owned(), "Image".to_owned()].into_iter().chain(names.iter().map(|n| text(n))));
     let rule = cells(["---", "---"].into_iter().chain(names.iter().map(|_| ":-:")).map(str::to_owned));
     let before = format!("## imagelint: {}\n\n{heads}\n{rule}\n", count(images.len(), "image", "images"));

@@ -2,6 +2,7 @@
 //! (rule, target, place).
 
 pub mod attest;
+mod components;
 pub mod diff;
 mod diff_table;
 pub mod fingerprint;

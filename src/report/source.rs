@@ -1,5 +1,8 @@
 //! The text of a file by lines and columns, and edits of it.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::model::{EditReport, FilePlace};
 
 /// A text that places point into. Lines and columns count from 1, columns in characters.
@@ -10,6 +13,11 @@ pub struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
+    /// Of Dockerfiles, by name.
+    pub fn all(texts: &'a BTreeMap<String, Arc<str>>) -> BTreeMap<&'a str, Self> {
+        texts.iter().map(|(name, text)| (name.as_str(), Self::new(text))).collect()
+    }
+
     pub fn new(text: &'a str) -> Self {
         let ends = memchr::memchr_iter(b'\n', text.as_bytes());
         Self { text, starts: std::iter::once(0).chain(ends.map(|at| at + 1)).collect() }

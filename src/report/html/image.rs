@@ -1,7 +1,5 @@
 //! The section of one image.
 
-use std::collections::BTreeMap;
-
 use super::super::source::Source;
 use super::super::table;
 use super::super::text::{bytes, count};
@@ -41,8 +39,7 @@ pub(super) fn section(page: &mut Page, report: &Report, told: &Told) {
     if !fleet.is_empty() {
         matrix::section(page, &fleet, prefix);
     }
-    let sources: BTreeMap<&str, Source<'_>> =
-        report.sources.iter().map(|(name, text)| (name.as_str(), Source::new(text))).collect();
+    let sources = Source::all(&report.sources);
     let finding_prefix = format!("{prefix}-f");
     let all = findings::All {
         findings: &report.findings,

@@ -1,7 +1,6 @@
 //! Components down, targets across; the reason of a cell shows when it is pointed at, tapped or has the focus.
 
-use std::collections::HashMap;
-
+use super::super::components::{self, ComponentRow};
 use super::super::table;
 use super::super::text::count;
 use super::super::{ComponentReport, ModuleCounts, Role, TargetReport};
@@ -11,10 +10,9 @@ use crate::model::Verdict;
 /// Cells of a page: a browser still opens that.
 const CELLS: usize = 20_000;
 
+/// A component as one target's cells show it.
 struct Row<'a> {
-    name: &'a str,
-    version: Option<&'a str>,
-    role: Role,
+    of: &'a ComponentRow<'a>,
     cells: Vec<Option<&'a ComponentReport>>,
 }
 
@@ -22,44 +20,28 @@ impl Row<'_> {
     fn worst(&self) -> Verdict {
         self.cells.iter().flatten().map(|c| c.verdict).min().unwrap_or(Verdict::Ok)
     }
-
-    fn label(&self) -> String {
-        self.version.map_or_else(|| self.name.to_owned(), |version| format!("{} {version}", self.name))
-    }
 }
 
-/// One row per component (targets of other platforms may have others), worst first. What is installed twice in the same
-/// version has two rows, in the report's order.
-fn rows<'a>(fleet: &[&'a TargetReport]) -> Vec<Row<'a>> {
-    let mut rows: Vec<Row<'a>> = Vec::new();
-    let mut places = HashMap::new();
-    for (column, target) in fleet.iter().enumerate() {
-        let mut seen: HashMap<_, usize> = HashMap::new();
-        for component in &target.components {
-            let same = (component.name.as_str(), component.version.as_deref());
-            let before = seen.entry(same).or_default();
-            let key = (same.0, same.1, *before);
-            *before += 1;
-            let place = *places.entry(key).or_insert_with(|| {
-                let cells = vec![None; fleet.len()];
-                rows.push(Row { name: key.0, version: key.1, role: component.role, cells });
-                rows.len() - 1
-            });
-            rows[place].cells[column] = Some(component);
-            rows[place].role = rows[place].role.min(component.role);
-        }
-    }
-    rows.sort_by_cached_key(|row| (row.role, row.worst(), row.label()));
+/// Worst first. What is installed twice in the same version has two rows, in the report's order.
+fn rows<'a>(components: &'a [ComponentRow<'a>]) -> Vec<Row<'a>> {
+    let times = |of: &ComponentRow<'_>| of.cells.iter().map(Vec::len).max().unwrap_or(0);
+    let nth = |of: &'a ComponentRow<'a>, n: usize| Row {
+        of,
+        cells: of.cells.iter().map(|all| all.get(n).copied()).collect(),
+    };
+    let mut rows: Vec<Row<'a>> = components.iter().flat_map(|of| (0..times(of)).map(move |n| nth(of, n))).collect();
+    rows.sort_by_cached_key(|row| (row.of.role, row.worst(), row.of.label()));
     rows
 }
 
 pub(super) fn section(page: &mut Page, fleet: &[&TargetReport], prefix: &str) {
     page.section(&format!("{prefix}-matrix"), "Fleet", &count(fleet.len(), "target", "targets"));
-    let all = rows(fleet);
+    let components = components::rows(fleet);
+    let all = rows(&components);
     let kept = (CELLS / fleet.len().max(1)).saturating_sub(1);
     let (shown, rest) = all.split_at(all.len().min(kept));
     // What is simply well everywhere is a click away, as long as there is more than one of it.
-    let well = |row: &&Row<'_>| row.worst() == Verdict::Ok && row.role != Role::Core;
+    let well = |row: &&Row<'_>| row.worst() == Verdict::Ok && row.of.role != Role::Core;
     let (fine, loud): (Vec<&Row<'_>>, Vec<&Row<'_>>) = shown.iter().partition(well);
     let (fine, loud) = if fine.len() > 1 { (fine, loud) } else { (Vec::new(), shown.iter().collect()) };
     let mut cell = 0;
@@ -95,11 +77,11 @@ fn table(page: &mut Page, fleet: &[&TargetReport], image: bool, rows: &[&Row<'_>
         page.raw("</tr>");
     }
     for row in rows {
-        page.raw("<tr><th scope=\"row\">").text(row.name);
-        if let Some(version) = row.version {
+        page.raw("<tr><th scope=\"row\">").text(row.of.name);
+        if let Some(version) = row.of.version {
             page.raw(" <small>").text(version).raw("</small>");
         }
-        if row.role == Role::Idle {
+        if row.of.role == Role::Idle {
             page.raw(" <small class=\"tag\">nothing loads it</small>");
         }
         page.raw("</th>");
@@ -137,11 +119,13 @@ fn one(
     *at.cell += 1;
     page.raw("<td").attribute("data-target", &target.name).attribute("data-verdict", &word);
     if let Some(row) = row {
-        page.attribute("data-component", row.name).attribute("data-version", row.version.unwrap_or_default());
+        page.attribute("data-component", row.of.name).attribute("data-version", row.of.version.unwrap_or_default());
     }
     page.raw("><button type=\"button\" class=\"v ").raw(&word).raw("\" aria-describedby=\"").raw(&id).raw("\">");
     page.sign(verdict).raw(&word).raw("</button><span class=\"why\" role=\"tooltip\" id=\"").raw(&id).raw("\"><b>");
-    page.text(&row.map_or_else(|| "the image".to_owned(), Row::label)).raw("</b> on <b>").text(&target.name);
+    page.text(&row.map_or_else(|| "the image".to_owned(), |row| row.of.label()))
+        .raw("</b> on <b>")
+        .text(&target.name);
     page.raw("</b>: ").text(why).raw("</span></td>");
 }
 

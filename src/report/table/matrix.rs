@@ -1,5 +1,6 @@
 //! Components down, targets across.
 
+use super::super::components::{self, ComponentRow};
 use super::super::paint::{Ink, Page, cell, span};
 use super::super::text::{clean, count};
 use super::super::{ComponentReport, ModuleCounts, Role, TargetReport};
@@ -26,30 +27,15 @@ fn names(fleet: &[&TargetReport]) -> Vec<String> {
     fleet.iter().map(|t| clean(&t.name)).collect()
 }
 
-fn label(component: &ComponentReport) -> String {
-    match &component.version {
-        Some(version) => clean(&format!("{} {version}", component.name)),
-        None => clean(&component.name),
-    }
-}
-
-/// One row per component (targets of other platforms may have others), worst first.
+/// One row per component, worst first.
 fn rows(fleet: &[&TargetReport]) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
-    let mut places = std::collections::HashMap::new();
-    for (column, target) in fleet.iter().enumerate() {
-        for component in &target.components {
-            let key = (component.name.as_str(), component.version.as_deref());
-            let place = *places.entry(key).or_insert_with(|| {
-                rows.push(Row { label: label(component), role: component.role, cells: vec![None; fleet.len()] });
-                rows.len() - 1
-            });
-            // The same version may be installed twice: the worst of it is what may happen.
-            let cell = &mut rows[place].cells[column];
-            *cell = Some(cell.map_or(component.verdict, |other| other.min(component.verdict)));
-            rows[place].role = rows[place].role.min(component.role);
-        }
-    }
+    let row = |row: ComponentRow<'_>| Row {
+        label: clean(&row.label()),
+        role: row.role,
+        // Of what is installed twice, the worst is what may happen.
+        cells: row.cells.iter().map(|all| all.iter().map(|c| c.verdict).min()).collect(),
+    };
+    let mut rows: Vec<Row> = components::rows(fleet).into_iter().map(row).collect();
     rows.sort_by(|a, b| (a.role, a.worst(), &a.label).cmp(&(b.role, b.worst(), &b.label)));
     rows
 }
@@ -113,7 +99,7 @@ pub(super) fn reasons(page: &mut Page<'_>, fleet: &[&TargetReport]) {
             let lead = [span(Ink::Plain, "    "), cell(component.verdict, component.verdict.word(), 9)];
             let why = format!(
                 "{} ({role}): {}{}",
-                label(component),
+                clean(&components::label(&component.name, component.version.as_deref())),
                 clean(&component.why),
                 modules(&component.modules, !component.why.is_empty())
             );

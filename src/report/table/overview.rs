@@ -37,6 +37,18 @@ impl ImageRow {
     pub(in crate::report) fn worst(&self) -> Verdict {
         self.verdicts.iter().map(|(_, v)| *v).min().unwrap_or(Verdict::Ok)
     }
+
+    /// Of the target of that name, as [`names`] has it; none of an image that was not read.
+    pub(in crate::report) fn of(&self, name: &str) -> Option<Verdict> {
+        self.verdicts.iter().find(|(n, _)| clean(n) == name).map(|(_, v)| *v).filter(|_| !self.unread)
+    }
+}
+
+/// What was not read, then the worst, each with its place.
+pub(in crate::report) fn worst_first(images: &[ImageRow]) -> Vec<(usize, &ImageRow)> {
+    let mut order: Vec<(usize, &ImageRow)> = images.iter().enumerate().collect();
+    order.sort_by_key(|(_, image)| (!image.unread, image.worst()));
+    order
 }
 
 /// What reading all of the images took.
@@ -52,17 +64,13 @@ pub struct Work {
 pub fn render(images: &[ImageRow], work: Option<Work>, style: &Style) -> String {
     let mut page = Page::new(style);
     let names = names(images);
-    let mut order: Vec<&ImageRow> = images.iter().collect();
-    order.sort_by_key(|i| (!i.unread, i.worst()));
     let room = grid::label_room(style.width);
-    let row = |image: &&ImageRow| {
-        let cells = names.iter().map(|name| {
-            let found = image.verdicts.iter().find(|(n, _)| clean(n) == *name);
-            found.map(|(_, verdict)| *verdict).filter(|_| !image.unread)
-        });
-        Row { label: end_of(&clean(&image.reference), room), role: Role::Optional, cells: cells.collect() }
+    let row = |(_, image): (usize, &ImageRow)| Row {
+        label: end_of(&clean(&image.reference), room),
+        role: Role::Optional,
+        cells: names.iter().map(|name| image.of(name)).collect(),
     };
-    let rows: Vec<Row> = order.iter().map(row).collect();
+    let rows: Vec<Row> = worst_first(images).into_iter().map(row).collect();
     let cell = grid::cell_width(&rows);
     page.heading("IMAGES", &count(images.len(), "image", "images"));
     let heads = Heads::fit(&names, rows.iter().map(|r| r.label.as_str()), cell, style.width);
