@@ -224,14 +224,14 @@ impl Merger<'_> {
         let (Value::Table(new), DeValue::Table(places)) = (row, place.get_ref()) else {
             return Err(self.at(at, place.span(), format!("`{list}` holds rows: write [[{list}]]"), None));
         };
-        let mut known: Vec<String> =
-            rows.iter().filter_map(Value::as_table).flat_map(Table::keys).cloned().collect();
-        known.sort();
-        known.dedup();
         let trust = ["source", "status", "verified", "note"];
         for key in places.keys() {
             let name: &str = key.get_ref();
-            if !known.iter().any(|k| k == name) && !trust.contains(&name) {
+            if !trust.contains(&name) && !rows.iter().any(|row| row.get(name).is_some()) {
+                let mut known: Vec<String> =
+                    rows.iter().filter_map(Value::as_table).flat_map(Table::keys).cloned().collect();
+                known.sort();
+                known.dedup();
                 return Err(self.unknown(at, key.span(), "key", name, &known));
             }
         }

@@ -8,22 +8,13 @@ use super::args::ImageArgs;
 use super::error::CliError;
 use super::output::write_file;
 use super::scan::Judged;
+use crate::image::sources::SOURCES;
 use crate::model::Digest;
 use crate::report::attest::{Ran, Statement};
+use crate::report::fingerprint;
 
-/// Sources whose names are no registry's.
-const NO_REPOSITORY: [&str; 10] = [
-    "oci:",
-    "oci-archive:",
-    "docker-archive:",
-    "docker:",
-    "podman:",
-    "containers-storage:",
-    "dir:",
-    "tar:",
-    "file:",
-    "squashfs:",
-];
+/// Words for a registry: what follows is a name there.
+const REGISTRY: [&str; 2] = ["registry:", "docker://"];
 
 /// Writes the statement of an image that was judged.
 pub fn write(file: &Path, args: &ImageArgs, judged: &Judged<'_>) -> Result<(), CliError> {
@@ -49,14 +40,11 @@ pub fn write(file: &Path, args: &ImageArgs, judged: &Judged<'_>) -> Result<(), C
 
 /// A registry's reference without its tag and digest; other names as they are.
 fn repository(reference: &str) -> &str {
-    if NO_REPOSITORY.iter().any(|scheme| reference.starts_with(scheme)) {
-        return reference;
+    let scheme = SOURCES.iter().map(|source| source.scheme).find(|scheme| reference.starts_with(scheme));
+    match scheme {
+        Some(scheme) if !REGISTRY.contains(&scheme) => reference,
+        scheme => fingerprint::repository(&reference[scheme.map_or(0, str::len)..]),
     }
-    let reference = ["registry:", "docker://"].iter().find_map(|s| reference.strip_prefix(s)).unwrap_or(reference);
-    let name = reference.split_once('@').map_or(reference, |(name, _)| name);
-    // A colon before the last slash parts a port.
-    let last = name.rfind('/').map_or(0, |at| at + 1);
-    name[last..].find(':').map_or(name, |at| &name[..last + at])
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! `--baseline FILE`.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 
+use super::bounded;
 use super::error::CliError;
 use crate::lint::Baseline;
 
@@ -34,11 +33,8 @@ pub fn of_files(path: &Path) -> Result<Baseline, CliError> {
 
 fn read(path: &Path, command: &'static str) -> Result<Baseline, CliError> {
     let broken = |what| CliError::NotBaseline { place: path.display().to_string(), what, command };
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|e| CliError::read(path, e))?;
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|e| CliError::read(path, e))?;
-    if bytes.len() as u64 > MOST_BYTES {
+    let Some(bytes) = bounded::read(path, MOST_BYTES).map_err(|e| CliError::read(path, e))? else {
         return Err(broken(format!("it is larger than {} MiB", MOST_BYTES >> 20)));
-    }
+    };
     Baseline::parse(&bytes).map_err(broken)
 }

@@ -1,10 +1,10 @@
 //! Which images a command line names: its own, those of a list, and of all of them the part that is this run's.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use super::args::{ManyArgs, Shard};
+use super::bounded;
 use super::error::CliError;
 
 /// The most bytes of a list; a reference takes about a hundred.
@@ -49,16 +49,10 @@ fn index(shard: Shard, environment: Option<&str>) -> Result<usize, CliError> {
 
 fn read(list: &Path) -> Result<String, CliError> {
     let failed = |e| CliError::read(list, e);
-    let mut text = String::new();
-    let reader: Box<dyn Read> = match list.as_os_str() == "-" {
-        true => Box::new(io::stdin()),
-        false => Box::new(File::open(list).map_err(failed)?),
-    };
-    let length = reader.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-    if length as u64 > MOST_BYTES {
+    let Some(bytes) = bounded::read_or_stdin(list, MOST_BYTES).map_err(failed)? else {
         return Err(failed(io::Error::other(format!("larger than {} MiB", MOST_BYTES >> 20))));
-    }
-    Ok(text)
+    };
+    io::read_to_string(&bytes[..]).map_err(failed)
 }
 
 /// The lines that name something.

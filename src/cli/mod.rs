@@ -6,6 +6,7 @@ mod args;
 mod attest;
 mod baseline;
 mod basis;
+mod bounded;
 mod cache;
 mod check_wheels;
 mod diff;

@@ -1,10 +1,10 @@
 //! `--policy`: judged by what is kept apart from what is judged.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::Path;
 
 use super::args::PolicyArgs;
+use super::bounded;
 use super::error::CliError;
 use super::fleet;
 use super::output::Screen;
@@ -106,11 +106,6 @@ fn read(place: &str, open: &OpenOptions) -> Result<Vec<u8>, CliError> {
         return Ok(fetch(place, MOST_BYTES, "the policy", open)?);
     }
     let path = Path::new(place);
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|e| CliError::read(path, e))?;
-    file.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(|e| CliError::read(path, e))?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(CliError::read(path, io::Error::other("larger than 4 MiB, which no policy is")));
-    }
-    Ok(bytes)
+    let read = bounded::read(path, MOST_BYTES).map_err(|e| CliError::read(path, e))?;
+    read.ok_or_else(|| CliError::read(path, io::Error::other("larger than 4 MiB, which no policy is")))
 }

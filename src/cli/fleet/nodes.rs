@@ -1,15 +1,13 @@
 //! `imagelint fleet from-nodes`.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
 use super::FleetError;
 use super::show::{Source, made_by, show};
 use crate::cli::args::FromNodesArgs;
-use crate::cli::basis;
 use crate::cli::error::CliError;
 use crate::cli::output::Screen;
+use crate::cli::{basis, bounded};
 use crate::discover::{self, Found};
 
 /// Most of a list of nodes: those of the largest clusters, with the images that each of them holds.
@@ -36,18 +34,13 @@ pub fn found(file: &Path) -> Result<Found, CliError> {
 
 /// A file, or standard input for `-`, and how messages call it.
 pub fn read(file: &Path, most_mib: u64) -> Result<(Vec<u8>, String), CliError> {
-    let most = most_mib << 20;
-    let mut bytes = Vec::new();
-    let (read, place) = match file.as_os_str() == "-" {
-        true => (io::stdin().lock().take(most + 1).read_to_end(&mut bytes), "standard input".to_owned()),
-        false => {
-            let read = File::open(file).and_then(|f| f.take(most + 1).read_to_end(&mut bytes));
-            (read, file.display().to_string())
-        }
+    let place = match file.as_os_str() == "-" {
+        true => "standard input".to_owned(),
+        false => file.display().to_string(),
     };
-    match read {
+    match bounded::read_or_stdin(file, most_mib << 20) {
         Err(source) => Err(CliError::Read { place, source }),
-        Ok(_) if bytes.len() as u64 > most => Err(FleetError::TooLarge { place, most: most_mib }.into()),
-        Ok(_) => Ok((bytes, place)),
+        Ok(None) => Err(FleetError::TooLarge { place, most: most_mib }.into()),
+        Ok(Some(bytes)) => Ok((bytes, place)),
     }
 }

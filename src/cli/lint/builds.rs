@@ -1,12 +1,12 @@
 //! Compose and bake files of the project: the arguments that they build a Dockerfile with.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File};
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::discover::shown;
+use crate::cli::bounded;
 use crate::cli::error::CliError;
 use crate::dockerfile::inputs::{self, BuildInput};
 use crate::dockerfile::syntax::{Body, Document, Keyword};
@@ -116,12 +116,9 @@ impl Builds {
 }
 
 fn read(file: &Path, kind: Kind) -> Answer {
-    let mut bytes = Vec::new();
-    let read = File::open(file).and_then(|f| f.take(MOST + 1).read_to_end(&mut bytes));
-    read.map_err(|e| e.to_string())?;
-    if bytes.len() as u64 > MOST {
+    let Some(bytes) = bounded::read(file, MOST).map_err(|e| e.to_string())? else {
         return Err(format!("larger than {} MiB", MOST >> 20));
-    }
+    };
     let text = String::from_utf8(bytes).map_err(|_| "is not UTF-8".to_owned())?;
     match kind {
         Kind::Compose => inputs::compose(&text),

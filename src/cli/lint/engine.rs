@@ -1,7 +1,5 @@
 //! One Dockerfile: read, understood, judged.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use super::MOST_BYTES;
@@ -10,8 +8,8 @@ use super::context::Context;
 use super::discover::Named;
 use crate::catalog::Catalog;
 use crate::cli::args::LintArgs;
-use crate::cli::basis;
 use crate::cli::error::CliError;
+use crate::cli::{basis, bounded};
 use crate::config::Fleet;
 use crate::dockerfile::commands::{self, Asks};
 use crate::dockerfile::parse::parse;
@@ -162,16 +160,12 @@ impl<'a> Engine<'a> {
 
 /// A file's bytes, if they are few enough for a Dockerfile.
 pub fn bytes(file: &Named) -> Result<Vec<u8>, CliError> {
-    let mut bytes = Vec::new();
-    let done = match &file.path {
-        Some(path) => File::open(path).and_then(|f| f.take(MOST_BYTES + 1).read_to_end(&mut bytes)),
-        None => io::stdin().lock().take(MOST_BYTES + 1).read_to_end(&mut bytes),
+    let read = match &file.path {
+        Some(path) => bounded::read(path, MOST_BYTES),
+        None => bounded::read_stdin(MOST_BYTES),
     };
-    done.map_err(|source| CliError::Read { place: file.name.clone(), source })?;
-    if bytes.len() as u64 > MOST_BYTES {
-        return Err(CliError::TooLarge { place: file.name.clone(), most: MOST_BYTES >> 20 });
-    }
-    Ok(bytes)
+    let read = read.map_err(|source| CliError::Read { place: file.name.clone(), source })?;
+    read.ok_or_else(|| CliError::TooLarge { place: file.name.clone(), most: MOST_BYTES >> 20 })
 }
 
 /// `NAME=VALUE`; `NAME` alone takes the environment's value, and is left out where that has none, as docker does it.
