@@ -8,7 +8,7 @@ use crate::lint::{RULES, verdicts};
 use crate::model::Verdict;
 
 pub fn run(args: &ExplainArgs, screen: &Screen) -> Result<u8, CliError> {
-    if let Some(verdict) = Verdict::ALL.into_iter().find(|v| v.word() == args.rule) {
+    if let Some(verdict) = Verdict::named(&args.rule) {
         screen.print(verdicts::page(verdict).as_bytes())?;
         return Ok(0);
     }

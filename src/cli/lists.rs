@@ -7,7 +7,7 @@ use super::args::ListArgs;
 use super::basis;
 use super::error::CliError;
 use super::output::Screen;
-use super::outputs::render;
+use super::outputs::print_json;
 use crate::lint::dockerfile::Needs;
 use crate::lint::{RULES, Rule};
 use crate::model::{Capability, CudaVersion, GpuClass, Platform, PtxIsa, Severity, SmArch};
@@ -146,25 +146,13 @@ pub fn show<T: Serialize>(
     rows: &[T],
     cells: impl Fn(&T) -> Vec<String>,
 ) -> Result<u8, CliError> {
-    let mut out = match args.format {
-        Format::Json => {
-            let mut out = Vec::new();
-            render(serde_json::to_writer_pretty(&mut out, rows).map_err(Into::into))?;
-            out
-        }
-        Format::Table
-        | Format::Sarif
-        | Format::Github
-        | Format::Markdown
-        | Format::Junit
-        | Format::Gitlab
-        | Format::Html => {
-            let rows = rows.iter().map(|r| cells(r).iter().map(|c| clean(c)).collect());
-            table(head, rows, screen.style(None).width).into_bytes()
-        }
-    };
-    out.push(b'\n');
-    screen.print(&out)?;
+    if args.format == Format::Json {
+        print_json(rows, screen)?;
+        return Ok(0);
+    }
+    let rows = rows.iter().map(|r| cells(r).iter().map(|c| clean(c)).collect());
+    let text = table(head, rows, screen.style(None).width);
+    screen.print(format!("{text}\n").as_bytes())?;
     Ok(0)
 }
 

@@ -1,5 +1,7 @@
 //! The files that `-o` asks for.
 
+use serde::Serialize;
+
 use super::args::Output;
 use super::error::CliError;
 use super::output::{NewFile, Screen};
@@ -76,6 +78,14 @@ impl Pending<'_> {
 /// One document of all images.
 pub fn document(gathered: Gathered, status: u8) -> Result<Vec<u8>, CliError> {
     gathered.finish(Some(status)).map_err(|source| CliError::Write { place: "the report".into(), source })
+}
+
+/// Prints a value that is no report, as indented JSON.
+pub fn print_json(value: &(impl Serialize + ?Sized), screen: &Screen) -> Result<(), CliError> {
+    let mut out = Vec::new();
+    render(serde_json::to_writer_pretty(&mut out, value).map_err(Into::into))?;
+    out.push(b'\n');
+    screen.print(&out)
 }
 
 /// Rendering goes to memory, so what can fail is the report itself.

@@ -31,23 +31,21 @@ pub fn group(machines: &[Machine], catalog: &Catalog) -> Found {
     }
     let targets = targets.into_iter().map(|(name, (kind, machines, remarks))| FoundTarget {
         name,
-        gpu: kind.gpu,
-        driver: kind.driver,
-        runtime: kind.runtime,
-        start: kind.start,
-        virtualisation: kind.virtualisation,
-        sharing: kind.sharing,
-        platform: kind.platform,
+        kind,
         machines: machines.into_iter().collect(),
         remarks: remarks.into_iter().collect(),
     });
-    let left_out = left.into_iter().map(|(left, machines)| FoundLeft {
-        what: left.what,
-        why: left.why,
-        gpu: left.gpu,
-        machines: machines.into_iter().collect(),
-    });
+    let left_out =
+        left.into_iter().map(|(left, machines)| FoundLeft { left, machines: machines.into_iter().collect() });
     Found { targets: targets.collect(), left_out: left_out.collect(), without_gpu }
+}
+
+/// The fleet of one machine, which needs no name.
+pub fn one(seen: Vec<Seen>, catalog: &Catalog) -> Found {
+    let mut found = group(&[Machine { name: String::new(), seen }], catalog);
+    found.targets.iter_mut().for_each(|t| t.machines.clear());
+    found.left_out.iter_mut().for_each(|l| l.machines.clear());
+    found
 }
 
 /// "a100-mig@535.183.01": all that a target is told apart by, but for what its GPU says already.

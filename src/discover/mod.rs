@@ -15,7 +15,7 @@ pub mod toml;
 
 use serde::Serialize;
 
-pub use group::group;
+pub use group::{group, one};
 pub use nodes::{NodesError, machines as nodes};
 pub use product::{Product, product};
 
@@ -33,15 +33,21 @@ pub enum Sharing {
 }
 
 /// What targets are told apart by.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Kind {
     /// As the catalog names it: a product, or `sm_90`.
     pub gpu: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
+    #[serde(skip_serializing_if = "is_default")]
     pub runtime: Runtime,
+    #[serde(skip_serializing_if = "is_default")]
     pub start: Start,
+    #[serde(skip_serializing_if = "is_default")]
     pub virtualisation: Virtualisation,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sharing: Option<Sharing>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<Platform>,
 }
 
@@ -69,12 +75,13 @@ pub enum Seen {
 }
 
 /// GPUs that become no target.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Left {
     /// "AMD Instinct MI300X (gfx942)", "nvidia.com/gpu: 8".
     pub what: String,
     pub why: String,
     /// What a row for them would say, once it can be judged or a person knows the product.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu: Option<String>,
 }
 
@@ -89,19 +96,8 @@ pub struct Machine {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoundTarget {
     pub name: String,
-    pub gpu: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub driver: Option<String>,
-    #[serde(skip_serializing_if = "is_default")]
-    pub runtime: Runtime,
-    #[serde(skip_serializing_if = "is_default")]
-    pub start: Start,
-    #[serde(skip_serializing_if = "is_default")]
-    pub virtualisation: Virtualisation,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sharing: Option<Sharing>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub platform: Option<Platform>,
+    #[serde(flatten)]
+    pub kind: Kind,
     /// Names of the machines, sorted.
     pub machines: Vec<String>,
     /// Where it is from, and what is to be known; sorted.
@@ -111,10 +107,8 @@ pub struct FoundTarget {
 /// GPUs that became no target.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FoundLeft {
-    pub what: String,
-    pub why: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gpu: Option<String>,
+    #[serde(flatten)]
+    pub left: Left,
     pub machines: Vec<String>,
 }
 

@@ -51,27 +51,28 @@ pub fn render(found: &Found, head: &[String], one: &str, many: &str) -> String {
 /// `[[target]]` with all that is not the default.
 pub fn row(target: &FoundTarget) -> String {
     let mut out = String::from("[[target]]\n");
+    let kind = &target.kind;
     let mut put = |key: &str, value: &str| {
         let _ = writeln!(out, "{key} = {}", quoted(value));
     };
     put("name", &target.name);
-    put("gpu", &target.gpu);
-    if let Some(driver) = &target.driver {
+    put("gpu", &kind.gpu);
+    if let Some(driver) = &kind.driver {
         put("driver", driver);
     }
-    if target.runtime != Runtime::default() {
-        put("runtime", runtime(target.runtime));
+    if kind.runtime != Runtime::default() {
+        put("runtime", kind.runtime.word());
     }
-    if target.start != Start::default() {
-        put("start", "env");
+    if kind.start != Start::default() {
+        put("start", kind.start.word());
     }
-    if target.virtualisation != Virtualisation::default() {
-        put("virtualisation", virtualisation(target.virtualisation));
+    if kind.virtualisation != Virtualisation::default() {
+        put("virtualisation", kind.virtualisation.word());
     }
-    if let Some(platform) = &target.platform {
+    if let Some(platform) = &kind.platform {
         put("platform", &platform.to_string());
     }
-    match target.sharing {
+    match kind.sharing {
         None => {}
         Some(Sharing::TimeSlicing) => comment(&mut out, "shared by time slicing, which no verdict depends on"),
         Some(Sharing::Mps) => comment(&mut out, "shared by MPS, which no verdict depends on"),
@@ -86,9 +87,9 @@ pub fn commented(text: &str) -> String {
 }
 
 fn not_judged(out: &mut String, left: &FoundLeft, who: &str) {
-    comment(out, &format!("Not judged: {}: {}", left.what, left.why));
+    comment(out, &format!("Not judged: {}: {}", left.left.what, left.left.why));
     comment(out, who);
-    if let Some(gpu) = &left.gpu {
+    if let Some(gpu) = &left.left.gpu {
         let _ = writeln!(out, "# [[target]]\n# gpu = {}", quoted(&plain(gpu)));
     }
 }
@@ -105,7 +106,7 @@ pub fn comment(out: &mut String, text: &str) {
 }
 
 /// Text from outside in one line, without what could drive a terminal or turn text around.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let odd = |c: char| {
         c.is_control()
             || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -122,41 +123,25 @@ pub fn quoted(text: &str) -> String {
     ::toml::Value::String(text.to_owned()).to_string()
 }
 
-fn runtime(runtime: Runtime) -> &'static str {
-    match runtime {
-        Runtime::Toolkit => "toolkit",
-        Runtime::Legacy => "legacy",
-        Runtime::Cdi => "cdi",
-        Runtime::Gke => "gke",
-        Runtime::Wsl => "wsl",
-        Runtime::Tegra => "tegra",
-    }
-}
-
-fn virtualisation(virtualisation: Virtualisation) -> &'static str {
-    match virtualisation {
-        Virtualisation::None => "none",
-        Virtualisation::Mig => "mig",
-        Virtualisation::Vgpu => "vgpu",
-        Virtualisation::Passthrough => "passthrough",
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::{Kind, Left};
     use super::*;
     use crate::model::Platform;
 
     fn target() -> FoundTarget {
-        FoundTarget {
-            name: "a100-mig@535.183.01".into(),
-            gpu: "NVIDIA A100".into(),
+        let kind = Kind {
             driver: Some("535.183.01".into()),
             runtime: Runtime::Gke,
             start: Start::Env,
             virtualisation: Virtualisation::Mig,
             sharing: Some(Sharing::Mps),
             platform: Some(Platform::linux("amd64")),
+            ..Kind::of("NVIDIA A100")
+        };
+        FoundTarget {
+            name: "a100-mig@535.183.01".into(),
+            kind,
             machines: ["a", "b", "c", "d\nrules = 1"].map(String::from).to_vec(),
             remarks: vec!["x\r\n[[target]]\u{202e}".into()],
         }
@@ -164,12 +149,8 @@ mod tests {
 
     #[test]
     fn rows_and_comments() {
-        let left = FoundLeft {
-            what: "MI300X".into(),
-            why: "no".into(),
-            gpu: Some("gfx942".into()),
-            machines: vec!["m".into()],
-        };
+        let left = Left { what: "MI300X".into(), why: "no".into(), gpu: Some("gfx942".into()) };
+        let left = FoundLeft { left, machines: vec!["m".into()] };
         let found = Found { targets: vec![target()], left_out: vec![left], without_gpu: 1 };
         let text = render(&found, &["head".into()], "node", "nodes");
         let wanted = "# head\n# 1 node without a GPU\n\n# 4 nodes: a, b, c and 1 more\n# x??[[target]]?\n[[target]]\nname = \"a100-mig@535.183.01\"\ngpu = \"NVIDIA A100\"\ndriver = \"535.183.01\"\nruntime = \"gke\"\nstart = \"env\"\nvirtualisation = \"mig\"\nplatform = \"linux/amd64\"\n# shared by MPS, which no verdict depends on\n\n# Not judged: MI300X: no\n# 1 node: m\n# [[target]]\n# gpu = \"gfx942\"\n";
@@ -180,11 +161,12 @@ mod tests {
     fn every_word_is_one_of_the_fleet_file() {
         use serde_json::to_value;
         for r in [Runtime::Toolkit, Runtime::Legacy, Runtime::Cdi, Runtime::Gke, Runtime::Wsl, Runtime::Tegra] {
-            assert_eq!(to_value(r).unwrap(), runtime(r));
+            assert_eq!(to_value(r).unwrap(), r.word());
         }
         for v in [Virtualisation::None, Virtualisation::Mig, Virtualisation::Vgpu, Virtualisation::Passthrough] {
-            assert_eq!(to_value(v).unwrap(), virtualisation(v));
+            assert_eq!(to_value(v).unwrap(), v.word());
         }
+        assert_eq!(to_value(Start::Env).unwrap(), Start::Env.word());
         assert_eq!(to_value(Start::Env).unwrap(), "env");
     }
 

@@ -31,6 +31,11 @@ impl Verdict {
     pub const ALL: [Self; 7] =
         [Self::Fail, Self::Unknown, Self::Blocked, Self::Cpu, Self::Slow, Self::Warn, Self::Ok];
 
+    /// The one of that word.
+    pub fn named(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.word() == word)
+    }
+
     pub fn word(self) -> &'static str {
         match self {
             Self::Fail => "fail",

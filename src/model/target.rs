@@ -32,6 +32,18 @@ pub enum Runtime {
 }
 
 impl Runtime {
+    /// As the fleet file has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Toolkit => "toolkit",
+            Self::Legacy => "legacy",
+            Self::Cdi => "cdi",
+            Self::Gke => "gke",
+            Self::Wsl => "wsl",
+            Self::Tegra => "tegra",
+        }
+    }
+
     /// Whether it runs ldconfig in the container before the program starts.
     pub fn runs_ldconfig(self) -> bool {
         match self {
@@ -60,6 +72,28 @@ pub enum Virtualisation {
     Mig,
     Vgpu,
     Passthrough,
+}
+
+impl Start {
+    /// As the fleet file has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Gpus => "gpus",
+            Self::Env => "env",
+        }
+    }
+}
+
+impl Virtualisation {
+    /// As the fleet file has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Mig => "mig",
+            Self::Vgpu => "vgpu",
+            Self::Passthrough => "passthrough",
+        }
+    }
 }
 
 impl fmt::Display for Virtualisation {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::common::{self, on_path, skipped, testdata};
+use crate::common::{self, git, on_path, skipped, testdata};
 
 fn yaml(path: &str) -> Value {
     let path = testdata().parent().unwrap().join(path);
@@ -23,12 +23,6 @@ fn shell(dir: &Path, script: &str) -> Command {
     command
 }
 
-fn git(dir: &Path, line: &str) {
-    let mut command = Command::new("git");
-    command.current_dir(dir).args(["-c", "user.name=t", "-c", "user.email=t@example.org"]).args(line.split(' '));
-    assert!(command.env("GIT_CONFIG_GLOBAL", "/dev/null").status().unwrap().success(), "git {line}");
-}
-
 #[test]
 fn the_gitlab_job_gates_and_leaves_its_reports() {
     if !on_path("git") {
@@ -39,14 +33,14 @@ fn the_gitlab_job_gates_and_leaves_its_reports() {
     let script = job["script"][0].as_str().unwrap();
     let hosted = tempfile::tempdir().unwrap();
     let sample = testdata().join("images");
-    git(hosted.path(), "init -q -b main");
+    git(hosted.path(), &["init", "-q", "-b", "main"]);
     fs::copy(sample.join("imagelint.toml"), hosted.path().join("imagelint.toml")).unwrap();
     fs::write(hosted.path().join("Dockerfile"), "FROM ubuntu:24.04\n").unwrap();
-    git(hosted.path(), "add -A");
-    git(hosted.path(), "commit -q -m agreed");
+    git(hosted.path(), &["add", "-A"]);
+    git(hosted.path(), &["commit", "-q", "-m", "agreed"]);
     // The change gives up a target.
     let work = tempfile::tempdir().unwrap();
-    git(work.path(), &format!("clone -q file://{} .", hosted.path().display()));
+    git(work.path(), &["clone", "-q", &format!("file://{}", hosted.path().display()), "."]);
     fs::write(work.path().join("imagelint.toml"), "[[target]]\ngpu = \"A100\"\n").unwrap();
     for (branch, code) in [("main", 1), ("", 0)] {
         let mut run = shell(work.path(), script);

@@ -31,5 +31,5 @@ fn file(text: &str) -> Result<PathBuf, String> {
 
 fn verdict(text: &str) -> Result<Verdict, String> {
     let words: Vec<&str> = Verdict::ALL.iter().rev().map(|v| v.word()).collect();
-    Verdict::ALL.into_iter().find(|v| v.word() == text).ok_or_else(|| format!("there are {}", words.join(", ")))
+    Verdict::named(text).ok_or_else(|| format!("there are {}", words.join(", ")))
 }

@@ -14,7 +14,7 @@ use crate::cli::basis;
 use crate::cli::error::CliError;
 use crate::cli::output::Screen;
 use crate::discover::host::Host;
-use crate::discover::{self, Found, Machine, Seen, csv};
+use crate::discover::{self, Found, csv};
 use crate::model::{Platform, Runtime};
 
 /// nvidia-smi needs some seconds where the driver is not kept loaded; where it hangs, it hangs for good.
@@ -39,7 +39,7 @@ fn saved(file: &Path) -> Result<Found, CliError> {
     if seen.is_empty() {
         return Err(FleetError::NoAnswer { place }.into());
     }
-    Ok(of_one(seen))
+    Ok(discover::one(seen, basis::catalog()))
 }
 
 /// The GPUs of this host, or of the one whose files lie in a folder; nothing where there are none.
@@ -67,15 +67,7 @@ pub fn found(root: Option<&Path>, screen: &Screen) -> Option<Found> {
     }
     seen.extend(amd);
     seen.extend(host.display(&told));
-    (!seen.is_empty()).then(|| of_one(seen))
-}
-
-/// All of one machine, which needs no name.
-fn of_one(seen: Vec<Seen>) -> Found {
-    let mut found = discover::group(&[Machine { name: String::new(), seen }], basis::catalog());
-    found.targets.iter_mut().for_each(|t| t.machines.clear());
-    found.left_out.iter_mut().for_each(|l| l.machines.clear());
-    found
+    (!seen.is_empty()).then(|| discover::one(seen, catalog))
 }
 
 /// What nvidia-smi prints; nothing where there is none, or it fails.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::FleetError;
-use super::show::{Source, made_by, print_json, show};
+use super::show::{Source, made_by, show};
 use crate::catalog::Catalog;
 use crate::catalog::names::nearest;
 use crate::catalog::presets::{Preset, PresetGpu};
@@ -12,8 +12,9 @@ use crate::cli::basis;
 use crate::cli::error::CliError;
 use crate::cli::lists::show as list;
 use crate::cli::output::Screen;
+use crate::cli::outputs::print_json;
 use crate::config;
-use crate::discover::{self, Found, Kind, Machine, Seen, toml};
+use crate::discover::{self, Found, Kind, Seen, toml};
 use crate::model::{Runtime, Start, Virtualisation};
 use crate::report::Format;
 
@@ -32,17 +33,10 @@ pub fn run(args: &PresetArgs, screen: &Screen) -> Result<u8, CliError> {
         let found = grouped(kinds.map(|kind| (kind, Vec::new())), catalog);
         return show(&found, &Source { head, one: "machine", many: "machines" }, args.format.format, screen);
     }
-    match args.format.format {
-        Format::Json => print_json(&Shown::new(preset, catalog), screen)?,
-        Format::Table
-        | Format::Sarif
-        | Format::Github
-        | Format::Markdown
-        | Format::Html
-        | Format::Junit
-        | Format::Gitlab => {
-            screen.print(commented(preset, head, catalog).as_bytes())?;
-        }
+    if args.format.format == Format::Json {
+        print_json(&Shown::new(preset, catalog), screen)?;
+    } else {
+        screen.print(commented(preset, head, catalog).as_bytes())?;
     }
     Ok(0)
 }
@@ -86,10 +80,7 @@ fn kind(preset: &Preset, gpu: String, driver: Option<String>) -> Kind {
 }
 
 fn grouped(kinds: impl Iterator<Item = (Kind, Vec<String>)>, catalog: &Catalog) -> Found {
-    let seen = kinds.map(|(kind, remarks)| Seen::Gpu { kind, remarks }).collect();
-    let mut found = discover::group(&[Machine { name: String::new(), seen }], catalog);
-    found.targets.iter_mut().for_each(|t| t.machines.clear());
-    found
+    discover::one(kinds.map(|(kind, remarks)| Seen::Gpu { kind, remarks }).collect(), catalog)
 }
 
 #[derive(Serialize)]
@@ -135,8 +126,7 @@ pub fn presets(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
     let catalog = basis::catalog();
     let rows: Vec<Shown<'_>> = catalog.presets().all().iter().map(|p| Shown::new(p, catalog)).collect();
     list(args, screen, &["PRESET", "RUNTIME", "GPUS", "PLATFORM"], &rows, |p| {
-        let runtime = serde_json::to_value(p.runtime).ok().and_then(|v| v.as_str().map(str::to_owned));
         let gpus = if p.gpus.is_empty() { "any".to_owned() } else { p.gpus.len().to_string() };
-        vec![p.name.to_owned(), runtime.unwrap_or_default(), gpus, p.what.to_owned()]
+        vec![p.name.to_owned(), p.runtime.word().to_owned(), gpus, p.what.to_owned()]
     })
 }

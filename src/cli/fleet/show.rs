@@ -6,7 +6,7 @@ use super::FleetError;
 use crate::cli::basis;
 use crate::cli::error::CliError;
 use crate::cli::output::Screen;
-use crate::cli::outputs::render;
+use crate::cli::outputs::print_json;
 use crate::discover::{Found, toml};
 use crate::report::Format;
 use crate::report::text::count;
@@ -38,15 +38,10 @@ pub fn show(found: &Found, source: &Source<'_>, format: Format, screen: &Screen)
         #[serde(flatten)]
         found: &'a Found,
     }
-    match format {
-        Format::Json => print_json(&Whole { schema: 1, found }, screen)?,
-        Format::Table
-        | Format::Sarif
-        | Format::Github
-        | Format::Markdown
-        | Format::Html
-        | Format::Junit
-        | Format::Gitlab => screen.print(source.toml(found).as_bytes())?,
+    if format == Format::Json {
+        print_json(&Whole { schema: 1, found }, screen)?;
+    } else {
+        screen.print(source.toml(found).as_bytes())?;
     }
     if found.targets.is_empty() {
         return Err(FleetError::NoTarget.into());
@@ -56,11 +51,4 @@ pub fn show(found: &Found, source: &Source<'_>, format: Format, screen: &Screen)
         screen.notice(&format!("{kinds} not judged: the comments tell why"));
     }
     Ok(0)
-}
-
-pub fn print_json(value: &impl Serialize, screen: &Screen) -> Result<(), CliError> {
-    let mut out = Vec::new();
-    render(serde_json::to_writer_pretty(&mut out, value).map_err(Into::into))?;
-    out.push(b'\n');
-    screen.print(&out)
 }

@@ -2,10 +2,8 @@
 
 use std::fmt::Write;
 
+use super::super::toml::plain;
 use super::{Expr, Op, Selection, Term};
-
-/// Characters of a comment.
-const LONGEST: usize = 200;
 
 /// A part of a Pod, `spec.affinity.nodeAffinity`. `head`: comments on top.
 pub fn node_affinity(selection: &Selection, head: &[String]) -> String {
@@ -104,9 +102,7 @@ fn comments(selection: &Selection, head: &[String]) -> String {
 
 /// Nothing that a name or an image says may end the comment.
 fn comment(out: &mut String, indent: &str, text: &str) {
-    let clean = |c: char| if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') { ' ' } else { c };
-    let text: String = text.chars().map(clean).take(LONGEST).collect();
-    let _ = writeln!(out, "{indent}# {}", text.trim_end());
+    let _ = writeln!(out, "{indent}# {}", plain(text).trim_end());
 }
 
 /// Texts in double quotes: what JSON writes is YAML.

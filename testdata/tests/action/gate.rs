@@ -2,11 +2,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use super::json;
 use super::runner::{Done, Job};
-use crate::common::{on_path, skipped, testdata};
+use crate::common::{git, on_path, skipped, testdata};
 
 /// What is agreed: the sample fails on one of three targets.
 fn strict() -> String {
@@ -17,15 +16,6 @@ const LENIENT: &str = "[[target]]\nname = \"training\"\ngpu = \"A100\"\ndriver =
 
 const WAIVERS: &str =
     "[[waiver]]\nrule = \"no-device-code-for-target\"\nreason = \"trust me\"\nexpires = \"2999-01-01\"\n";
-
-fn git(dir: &Path, args: &[&str]) -> String {
-    let mut command = Command::new("git");
-    command.current_dir(dir).args(["-c", "user.name=t", "-c", "user.email=t@example.org"]).args(args);
-    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
-    let output = command.output().unwrap();
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
-}
 
 /// A repository with a branch `main`, and a change to it.
 struct Hosted {

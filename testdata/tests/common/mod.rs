@@ -28,6 +28,16 @@ pub fn skipped(why: &str) {
     }
 }
 
+/// Git in a folder, with none of the caller's settings; what it prints.
+pub fn git(dir: &Path, args: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.current_dir(dir).args(["-c", "user.name=t", "-c", "user.email=t@example.org"]).args(args);
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+}
+
 /// What a run has left.
 #[derive(Debug)]
 pub struct Ran {
