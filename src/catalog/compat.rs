@@ -2,9 +2,14 @@
 //!
 //! Sources: CUDA Programming Guide 13.x, "Binary Compatibility", "PTX Compatibility" and the feature-set tables;
 //! the acceptance matrices of ptxas and nvlink 13.5 (measured, and held by the tests below); for Jetson, field
-//! reports and PyTorch's own device table, since NVIDIA promises nothing between Tegra and discrete GPUs.
+//! reports and PyTorch's own device table, since NVIDIA promises nothing between Tegra and discrete GPUs. AMD: the
+//! HIP runtime's choice (rocm-systems, `hip_fatbin.cpp`) and ROCR's `isa.cpp`; Intel: SYCL's AOT documentation and
+//! compute-runtime's `platforms.h`. What is alike to what stands in the tables, and reaches here as [`Host::also`].
 
-use crate::model::{Capability, CudaVersion, DriverVersion, Feature, Form, Item, Packing, PtxIsa, SmArch};
+use crate::model::{
+    Arch, Capability, CudaVersion, Device, DriverVersion, Feature, Form, GfxArch, GfxMode, Item, Maker, Packing,
+    PtxIsa, SmArch, Target,
+};
 
 /// The first driver that reads zstd-compressed fatbin entries (CUDA 12.4). Older ones stop with error 200.
 const ZSTD_DRIVER: (u32, u32, u32) = (550, 54, 14);
@@ -24,11 +29,11 @@ pub enum Fit {
     Blocked(Block),
     /// May load or not, by evidence that disagrees or is missing.
     Uncertain(Doubt),
-    /// PTX, compiled by the driver at load time.
+    /// PTX or SPIR-V, compiled by the driver at load time.
     Jit,
-    /// Machine code made for a lower capability of the same family.
+    /// Machine code made for a lower capability of the same family, a generic target, a like GPU.
     Compatible,
-    /// Machine code made for this very capability.
+    /// Machine code made for this very GPU.
     Native,
 }
 
@@ -40,6 +45,8 @@ pub enum Block {
     PtxTooNew(PtxIsa),
     /// `CUDA_DISABLE_PTX_JIT` or `CUDA_DISABLE_JIT` is set: error 223.
     JitDisabled,
+    /// AMD code that was made for the other mode of retrying page faults (XNACK) than the GPU is in.
+    Xnack { wants_on: bool },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,6 +57,8 @@ pub enum Doubt {
     TegraOnDiscrete,
     /// Compute capability 8.8: known to ptxas, no product and no report.
     NoEvidence,
+    /// AMD code that was made for memory with, or without, error correction (SRAM ECC): which the GPU has is not known.
+    SramEcc { wants_on: bool },
 }
 
 impl Doubt {
@@ -63,6 +72,10 @@ impl Doubt {
             Self::NoEvidence => {
                 "nothing is known of loading code for another capability on 8.8, or 8.8 code elsewhere"
             }
+            Self::SramEcc { wants_on: true } => "its code loads only where the GPU's memory has ECC on (sramecc+)",
+            Self::SramEcc { wants_on: false } => {
+                "its code loads only where the GPU's memory has ECC off (sramecc-)"
+            }
         }
     }
 }
@@ -70,7 +83,12 @@ impl Doubt {
 /// The host a module would be loaded on.
 #[derive(Debug, Clone)]
 pub struct Host {
-    pub capability: Capability,
+    pub device: Device,
+    /// What else the device takes by its maker's tables: an AMD processor's generic target, GPUs whose code an Intel
+    /// GPU accepts.
+    pub also: Vec<Arch>,
+    /// AMD: every GPU of this processor has its memory's ECC on.
+    pub always_ecc: bool,
     /// The lowest driver of the target.
     pub driver: Option<DriverVersion>,
     /// CUDA version the driver carries.
@@ -85,8 +103,22 @@ pub struct Host {
 
 impl Host {
     /// A host of which only the GPU is known.
-    pub fn bare(capability: Capability) -> Self {
-        Self { capability, driver: None, cuda: None, jit: None, force_ptx: false, jit_disabled: false }
+    pub fn bare(device: impl Into<Device>) -> Self {
+        Self {
+            device: device.into(),
+            also: Vec::new(),
+            always_ecc: false,
+            driver: None,
+            cuda: None,
+            jit: None,
+            force_ptx: false,
+            jit_disabled: false,
+        }
+    }
+
+    /// Whose GPU it is.
+    pub fn maker(&self) -> Maker {
+        self.device.maker()
     }
 
     fn refuses_zstd(&self) -> bool {
@@ -99,9 +131,52 @@ pub fn is_tegra(capability: Capability) -> bool {
     matches!((capability.major, capability.minor), (5, 3) | (6, 2) | (7, 2) | (8, 7) | (11, 0))
 }
 
-/// Machine code on a GPU, whatever the driver: `Native`, `Compatible`, `Uncertain` or `Missing`.
-fn sass(arch: SmArch, host: &Host) -> Fit {
-    let (Some(code), gpu) = (arch.capability(), host.capability) else { return Fit::Missing };
+/// Whether a target is a Jetson or the like.
+pub fn on_tegra(target: &Target) -> bool {
+    target.capability().is_some_and(is_tegra)
+}
+
+/// Machine code on a GPU, whatever the driver.
+fn machine(arch: Arch, host: &Host) -> Fit {
+    match (arch, host.device) {
+        (Arch::Sm(arch), Device::Nvidia(gpu)) => sass(arch, gpu, host),
+        (Arch::Gfx(arch), Device::Amd(gpu)) => code_object(arch, gpu, host),
+        (Arch::Intel(ip), Device::Intel(gpu)) if ip == gpu => Fit::Native,
+        (Arch::Intel(_), Device::Intel(_)) if host.also.contains(&arch) => Fit::Compatible,
+        _ => Fit::Missing,
+    }
+}
+
+/// An AMD code object: the very processor or its generic target, and both features' modes any or equal. There is no
+/// rule of families or of newer minors.
+fn code_object(code: GfxArch, gpu: GfxArch, host: &Host) -> Fit {
+    let fit = if code.processor == gpu.processor {
+        Fit::Native
+    } else if host.also.contains(&Arch::Gfx(code.processor.into())) {
+        Fit::Compatible
+    } else {
+        return Fit::Missing;
+    };
+    // Retrying is off unless the process asks for it (HSA_XNACK=1).
+    if !code.xnack.takes(gpu.xnack == GfxMode::On) {
+        return Fit::Blocked(Block::Xnack { wants_on: code.xnack == GfxMode::On });
+    }
+    let ecc = match gpu.sramecc {
+        GfxMode::Any => host.always_ecc.then_some(true),
+        GfxMode::On => Some(true),
+        GfxMode::Off => Some(false),
+    };
+    match (code.sramecc, ecc) {
+        (GfxMode::Any, _) => fit,
+        (wants, Some(on)) if wants.takes(on) => fit,
+        (_, Some(_)) => Fit::Missing,
+        (wants, None) => Fit::Uncertain(Doubt::SramEcc { wants_on: wants == GfxMode::On }),
+    }
+}
+
+/// CUDA machine code on a GPU: `Native`, `Compatible`, `Uncertain` or `Missing`.
+fn sass(arch: SmArch, gpu: Capability, host: &Host) -> Fit {
+    let Some(code) = arch.capability() else { return Fit::Missing };
     if code == gpu {
         return Fit::Native;
     }
@@ -129,7 +204,23 @@ fn sass(arch: SmArch, host: &Host) -> Fit {
     }
 }
 
-/// Whether PTX is for this GPU, whatever the driver.
+/// Whether code that a driver compiles is for this GPU, whatever the driver.
+fn text_is_for(item: &Item, device: Device) -> bool {
+    match (item.form, item.arch, device) {
+        (Form::Ptx, Arch::Sm(arch), Device::Nvidia(gpu)) => ptx_is_for(arch, gpu),
+        (Form::Spirv, Arch::AmdSpirv, Device::Amd(_)) | (Form::Spirv, Arch::Spir64, Device::Intel(_)) => true,
+        _ => false,
+    }
+}
+
+/// Whether this is machine code, of any maker.
+pub fn is_machine_code(item: &Item) -> bool {
+    match item.form {
+        Form::Sass | Form::CodeObject | Form::Native => true,
+        Form::Ptx | Form::Spirv | Form::LtoIr | Form::TileIr | Form::Unknown => false,
+    }
+}
+
 fn ptx_is_for(arch: SmArch, gpu: Capability) -> bool {
     let Some(code) = arch.capability() else { return false };
     match arch.feature {
@@ -144,21 +235,22 @@ fn ptx_is_for(arch: SmArch, gpu: Capability) -> bool {
 pub fn module_fit<'a>(items: impl IntoIterator<Item = &'a Item> + Clone, host: &Host) -> Fit {
     let items = || items.clone().into_iter();
     let best = items()
-        .filter(|i| i.form == Form::Sass && !host.force_ptx)
-        .map(|i| (sass(i.arch, host), i))
-        .max_by_key(|(fit, i)| (*fit, i.arch.capability()));
+        .filter(|i| is_machine_code(i) && !host.force_ptx)
+        .map(|i| (machine(i.arch, host), i))
+        .max_by_key(|(fit, i)| (*fit, made_for(i)));
     if let Some((fit @ (Fit::Native | Fit::Compatible), chosen)) = best {
         // Several entries of one architecture are all needed.
         let packed = items().any(|i| i.form == Form::Sass && i.arch == chosen.arch && i.packing == Packing::Zstd);
         return if packed && host.refuses_zstd() { Fit::Blocked(Block::Compressed) } else { fit };
     }
-    let sass = best.map_or(Fit::Missing, |(fit, _)| fit);
-    let ptx = items()
-        .filter(|i| i.form == Form::Ptx && ptx_is_for(i.arch, host.capability))
-        .map(|i| ptx_fit(i, host))
-        .max()
-        .unwrap_or(Fit::Missing);
-    sass.max(ptx)
+    let machine = best.map_or(Fit::Missing, |(fit, _)| fit);
+    let text = items().filter(|i| text_is_for(i, host.device)).map(|i| text_fit(i, host)).max();
+    machine.max(text.unwrap_or(Fit::Missing))
+}
+
+/// The capability that CUDA machine code was made for; of code that fits equally well the highest is taken.
+fn made_for(item: &Item) -> Option<Capability> {
+    item.arch.sm()?.capability()
 }
 
 /// The items of one module that the driver may take on this GPU: the machine code that fits best, and PTX where none
@@ -166,22 +258,25 @@ pub fn module_fit<'a>(items: impl IntoIterator<Item = &'a Item> + Clone, host: &
 /// Empty where nothing here is for this GPU. What the driver takes and then refuses counts as taken.
 pub fn taken<'a>(items: impl IntoIterator<Item = &'a Item> + Clone, host: &Host) -> Vec<&'a Item> {
     let items = || items.clone().into_iter();
-    let machine = |i: &Item| (sass(i.arch, host), i.arch.capability());
-    let sass = || items().filter(|i| i.form == Form::Sass && !host.force_ptx && machine(i).0 > Fit::Missing);
-    let best = sass().map(machine).max();
-    let mut out: Vec<&Item> = sass().filter(|i| Some(machine(i)) == best).collect();
+    let rank = |i: &Item| (machine(i.arch, host), made_for(i));
+    let code = || items().filter(|i| is_machine_code(i) && !host.force_ptx && rank(i).0 > Fit::Missing);
+    let best = code().map(rank).max();
+    let mut out: Vec<&Item> = code().filter(|i| Some(rank(i)) == best).collect();
     if matches!(best, Some((Fit::Native | Fit::Compatible, _))) {
         return out;
     }
     // Of several PTX texts the one made for the newest architecture is as good as any, so it is the one to keep.
-    let text = |i: &Item| (ptx_fit(i, host), i.arch.number);
-    let ptx = || items().filter(|i| i.form == Form::Ptx && ptx_is_for(i.arch, host.capability));
-    let best = ptx().map(text).max();
-    out.extend(ptx().filter(|i| Some(text(i)) == best));
+    let rank = |i: &Item| (text_fit(i, host), i.arch.sm().map(|a| a.number));
+    let texts = || items().filter(|i| text_is_for(i, host.device));
+    let best = texts().map(rank).max();
+    out.extend(texts().filter(|i| Some(rank(i)) == best));
     out
 }
 
-fn ptx_fit(item: &Item, host: &Host) -> Fit {
+fn text_fit(item: &Item, host: &Host) -> Fit {
+    if item.form != Form::Ptx {
+        return Fit::Jit;
+    }
     if host.jit_disabled {
         return Fit::Blocked(Block::JitDisabled);
     }
@@ -196,7 +291,7 @@ fn ptx_fit(item: &Item, host: &Host) -> Fit {
 
 /// Whether machine code of an architecture serves a GPU, by the plain rule: for tables of wheels and plans.
 pub fn sass_serves(arch: SmArch, gpu: Capability) -> bool {
-    matches!(sass(arch, &Host::bare(gpu)), Fit::Native | Fit::Compatible)
+    matches!(sass(arch, gpu, &Host::bare(gpu)), Fit::Native | Fit::Compatible)
 }
 
 #[cfg(test)]

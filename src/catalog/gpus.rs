@@ -1,47 +1,110 @@
-//! GPU products and what is known of each. Tables: `gpus.toml`, and for telling other makers' GPUs apart,
-//! `amd_gpus.toml` and `intel_gpus.toml`. Finding one by what users write is in [`super::lookup`].
+//! GPU products and what is known of each. Tables: `gpus.toml` (NVIDIA), `[[gpu]]` of `amd_gpus.toml`, `[[product]]` of
+//! `intel_gpus.toml`. Finding one by what users write is in [`super::lookup`].
+
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
+use super::processors::{AMD, INTEL};
 use super::{CatalogError, Tables, Trust};
-use crate::model::{Capability, GpuClass, Platform};
+use crate::model::{Capability, Device, GfxProcessor, GpuClass, IntelIp, Maker, Platform};
 
 pub(super) const FILE: &str = "gpus.toml";
 
-/// One product, `[[gpu]]`.
-#[derive(Debug, Clone, Deserialize)]
+/// One product.
+#[derive(Debug, Clone)]
 pub struct Gpu {
     /// The catalog's name: "NVIDIA A100".
     pub name: String,
-    #[serde(rename = "cc")]
-    pub capability: Capability,
+    pub device: Device,
     pub class: GpuClass,
-    /// NVML's brand, as NVIDIA_REQUIRE conditions spell it.
+    /// NVML's brand, as NVIDIA_REQUIRE conditions spell it; empty for other makers' GPUs.
     pub brand: String,
-    #[serde(default)]
     pub aliases: Vec<String>,
-    /// Names that nvidia-smi prints.
-    #[serde(default)]
+    /// Names that the maker's tool prints: nvidia-smi's.
     pub smi: Vec<String>,
+    /// PCI device ids, four hexadecimal digits in lower case.
+    pub pci: Vec<String>,
     /// Platforms of its hosts, for products that are soldered to their CPU; empty: any, so the image's.
-    #[serde(default)]
     pub platforms: Vec<Platform>,
-    #[serde(default)]
     pub note: Option<String>,
+    trust: Trust,
+}
+
+/// A row as it stands: one of the three architectures.
+#[derive(Debug, Deserialize)]
+struct RawGpu {
+    name: String,
+    cc: Option<Capability>,
+    target: Option<GfxProcessor>,
+    ip: Option<IntelIp>,
+    class: GpuClass,
+    #[serde(default)]
+    brand: String,
+    #[serde(default)]
+    aliases: Vec<String>,
+    #[serde(default)]
+    smi: Vec<String>,
+    #[serde(default)]
+    pci: Vec<String>,
+    #[serde(default)]
+    platforms: Vec<Platform>,
+    #[serde(default)]
+    note: Option<String>,
     #[serde(flatten)]
     trust: Trust,
+}
+
+impl RawGpu {
+    fn typed(self, file: &str) -> Result<Gpu, CatalogError> {
+        let bad =
+            |what: &str| CatalogError::Row { file: file.to_owned(), row: self.name.clone(), what: what.to_owned() };
+        let device = match (file, self.cc, self.target, self.ip) {
+            (FILE, Some(cc), None, None) => Device::from(cc),
+            (AMD, None, Some(target), None) => Device::from(target),
+            (INTEL, None, None, Some(ip)) => Device::from(ip),
+            _ => return Err(bad("needs `cc`, `target` or `ip`, as its table has it")),
+        };
+        let is_id =
+            |id: &String| id.len() == 4 && id.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        if !self.pci.iter().all(is_id) {
+            return Err(bad("`pci` is a list of four hexadecimal digits each"));
+        }
+        Ok(Gpu {
+            device,
+            name: self.name,
+            class: self.class,
+            brand: self.brand.to_ascii_lowercase(),
+            aliases: self.aliases,
+            smi: self.smi,
+            pci: self.pci,
+            platforms: self.platforms,
+            note: self.note,
+            trust: self.trust,
+        })
+    }
 }
 
 impl Gpu {
     /// Whether it is a Tegra (Jetson, Drive): an integrated GPU, whose machine code is not exchanged with discrete
     /// ones by promise.
     pub fn is_tegra(&self) -> bool {
-        self.class == GpuClass::Embedded || super::compat::is_tegra(self.capability)
+        self.device.capability().is_some_and(super::compat::is_tegra)
+            || (self.class == GpuClass::Embedded && self.maker() == Maker::Nvidia)
     }
 
     /// Where the row comes from, for reports.
     pub fn because(&self) -> String {
-        self.trust.because(FILE, &self.name)
+        let file = match self.maker() {
+            Maker::Nvidia => FILE,
+            Maker::Amd => AMD,
+            Maker::Intel => INTEL,
+        };
+        self.trust.because(file, &self.name)
+    }
+
+    pub fn maker(&self) -> Maker {
+        self.device.maker()
     }
 
     pub fn status(&self) -> &str {
@@ -71,54 +134,23 @@ struct Brands {
     trust: Trust,
 }
 
-/// A GPU of AMD or Intel: recognised, so that it can be said that it is not judged.
-#[derive(Debug, Clone)]
-pub(super) struct Foreign {
-    pub maker: &'static str,
-    pub name: String,
-    pub target: String,
-}
-
 /// All products.
 #[derive(Debug)]
 pub struct Gpus {
     gpus: Vec<Gpu>,
     brands: Vec<Brands>,
-    foreign: Vec<Foreign>,
-}
-
-#[derive(Deserialize)]
-struct RawAmd {
-    #[serde(default)]
-    name: String,
-    target: String,
-}
-
-#[derive(Deserialize)]
-struct RawIntel {
-    acronyms: Vec<String>,
-    ip: String,
 }
 
 impl Gpus {
     pub(crate) fn read(tables: &mut Tables) -> Result<Self, CatalogError> {
-        let mut foreign = Vec::new();
-        for key in ["gpu", "isa", "generic"] {
-            for raw in tables.rows::<RawAmd>("amd_gpus.toml", key)? {
-                let name = if raw.name.is_empty() { raw.target.clone() } else { raw.name };
-                foreign.push(Foreign { maker: "AMD", name, target: raw.target });
+        let mut gpus = Vec::new();
+        for (file, key) in [(FILE, "gpu"), (AMD, "gpu"), (INTEL, "product")] {
+            for raw in tables.rows::<RawGpu>(file, key)? {
+                gpus.push(raw.typed(file)?);
             }
         }
-        for raw in tables.rows::<RawIntel>("intel_gpus.toml", "gpu")? {
-            let row = |name| Foreign { maker: "Intel", name, target: raw.ip.clone() };
-            foreign.extend(raw.acronyms.into_iter().map(row));
-        }
-        let mut gpus = tables.rows::<Gpu>(FILE, "gpu")?;
-        for gpu in &mut gpus {
-            gpu.brand.make_ascii_lowercase();
-        }
         let brands = tables.rows(FILE, "brands")?;
-        Ok(Self { gpus, brands, foreign })
+        Ok(Self { gpus, brands })
     }
 
     /// What NVML may call a GPU of that name or class, with the table's row; nothing where neither is known.
@@ -130,13 +162,14 @@ impl Gpus {
         Some((&row.of, row.trust.because(FILE, &row.name)))
     }
 
-    /// Products in the table's order.
+    /// Products in the tables' order, NVIDIA's first.
     pub fn all(&self) -> &[Gpu] {
         &self.gpus
     }
 
-    pub(super) fn foreign(&self) -> &[Foreign] {
-        &self.foreign
+    /// The architectures that there are products of, ascending.
+    pub fn devices(&self) -> Vec<Device> {
+        self.gpus.iter().map(|g| g.device).collect::<BTreeSet<_>>().into_iter().collect()
     }
 }
 

@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::gpus::FILE as GPUS;
 use super::names::key;
 use super::{Catalog, CatalogError, row_name};
-use crate::model::GpuClass;
+use crate::model::{Device, GpuClass};
 
 /// Test vectors: expectations, not facts.
 pub(super) const NO_FACTS: &[&str] = &["require_vectors.toml"];
@@ -72,9 +72,9 @@ fn gpu_names_are_unique(catalog: &Catalog) -> Result<(), CatalogError> {
     let mut shown = BTreeMap::new();
     for gpu in catalog.gpus().all() {
         for name in &gpu.smi {
-            let first = *shown.entry(key(name)).or_insert(gpu.capability);
-            if first != gpu.capability {
-                let law = format!("nvidia-smi's name `{name}` is of {first} and of {} ", gpu.capability);
+            let first = *shown.entry(key(name)).or_insert(gpu.device);
+            if first != gpu.device {
+                let law = format!("nvidia-smi's name `{name}` is of {first} and of {} ", gpu.device);
                 return Err(broken(GPUS, format!("`{}`", gpu.name), law));
             }
         }
@@ -86,8 +86,13 @@ fn gpu_names_are_unique(catalog: &Catalog) -> Result<(), CatalogError> {
 fn gpus_can_be_compiled_for(catalog: &Catalog) -> Result<(), CatalogError> {
     for gpu in catalog.gpus().all() {
         let row = || format!("`{}`", gpu.name);
-        if catalog.toolkits().toolkits_for(gpu.capability).is_none() {
-            let law = format!("no toolkit compiles for {}", gpu.capability);
+        let law = match gpu.device {
+            Device::Nvidia(cc) if catalog.toolkits().toolkits_for(cc).is_none() => "no toolkit compiles for it",
+            Device::Amd(arch) if catalog.processors().isa(arch.processor).is_none() => "its target has no [[isa]]",
+            Device::Intel(ip) if catalog.processors().ip(ip).is_none() => "its ip has no [[gpu]]",
+            Device::Nvidia(_) | Device::Amd(_) | Device::Intel(_) => "",
+        };
+        if !law.is_empty() {
             return Err(broken(GPUS, row(), law));
         }
         if gpu.class == GpuClass::Embedded && gpu.platforms.is_empty() {

@@ -1,24 +1,26 @@
 //! Finding a GPU by what users and machines call it: the catalog's name, an alias, nvidia-smi's name, a GPU Feature
-//! Discovery label, an architecture (`sm_80`, `compute_80`), a compute capability (`8.0`).
+//! Discovery label, a PCI device id, an architecture (`sm_80`, `gfx942`, `pvc`), a compute capability (`8.0`).
 
 use super::Catalog;
 use super::gpus::Gpu;
 use super::names::{key, nearest, words};
-use crate::model::{Capability, Feature, GpuClass, Platform, SmArch};
+use crate::model::{
+    Capability, Device, Feature, GfxArch, GfxProcessor, GpuClass, IntelIp, Maker, Platform, SmArch,
+};
 
 /// What a user's words for a GPU mean.
 #[derive(Debug, Clone)]
 pub struct FoundGpu<'a> {
     /// The product; absent for a bare architecture.
     pub gpu: Option<&'a Gpu>,
-    pub capability: Capability,
+    pub device: Device,
     because: String,
 }
 
 impl FoundGpu<'_> {
-    /// As shown: the product's name, or `sm_90`.
+    /// As shown: the product's name, or `sm_90`, `gfx942`.
     pub fn name(&self) -> String {
-        self.gpu.map_or_else(|| SmArch::from(self.capability).to_string(), |g| g.name.clone())
+        self.gpu.map_or_else(|| self.device.arch().to_string(), |g| g.name.clone())
     }
 
     pub fn class(&self) -> Option<GpuClass> {
@@ -26,7 +28,7 @@ impl FoundGpu<'_> {
     }
 
     pub fn brand(&self) -> Option<&str> {
-        self.gpu.map(|g| g.brand.as_str())
+        self.gpu.map(|g| g.brand.as_str()).filter(|b| !b.is_empty())
     }
 
     /// Platforms of the hosts; empty when nothing binds the GPU to one.
@@ -54,10 +56,12 @@ pub enum GpuError {
     CodeSuffix { text: String, plain: String },
     #[error("no GPU and no toolkit that the catalog knows has compute capability {capability} (`{text}`)")]
     UnknownCapability { text: String, capability: Capability },
-    #[error(
-        "`{text}` is a GPU of {maker} ({target}), which this version does not judge yet; only NVIDIA GPUs are judged"
-    )]
-    OtherMaker { text: String, maker: &'static str, target: String },
+    #[error("no GPU that the catalog knows has the target {processor} (`{text}`)")]
+    UnknownProcessor { text: String, processor: GfxProcessor },
+    #[error("no GPU that the catalog knows has IP version {} (`{text}`)", ip.dotted())]
+    UnknownIp { text: String, ip: IntelIp },
+    #[error("`{text}` asks for a feature that {processor} does not have")]
+    NoSuchFeature { text: String, processor: GfxProcessor },
     #[error("`{text}` is a machine type of {provider}, not a GPU; its GPU is `{gpu}`")]
     Instance { text: String, provider: String, gpu: String },
 }
@@ -79,7 +83,21 @@ fn list(names: &[String]) -> String {
 }
 
 /// Makers' and families' words that people leave out, longest first.
-const PREFIXES: &[&str] = &["nvidiageforce", "nvidiatesla", "nvidia", "geforce", "tesla"];
+const PREFIXES: &[&str] = &[
+    "inteldatacentergpu",
+    "nvidiageforce",
+    "datacentergpu",
+    "amdinstinct",
+    "nvidiatesla",
+    "amdradeon",
+    "instinct",
+    "geforce",
+    "nvidia",
+    "radeon",
+    "intel",
+    "tesla",
+    "amd",
+];
 
 /// Words that alone name no product.
 const COMMON: &[&str] = &[
@@ -123,6 +141,20 @@ const COMMON: &[&str] = &[
     "active",
     "lc",
     "ac",
+    "amd",
+    "radeon",
+    "rx",
+    "instinct",
+    "intel",
+    "arc",
+    "data",
+    "center",
+    "igpu",
+    "xt",
+    "xtx",
+    "gre",
+    "oam",
+    "flex",
 ];
 
 /// A key without makers' words.
@@ -154,6 +186,9 @@ impl Catalog {
         if let Some(found) = self.bare_arch(text) {
             return found;
         }
+        if let Some(found) = self.other_arch(text) {
+            return found;
+        }
         let name = without_sharing(text);
         let wanted = key(name);
         let exact: Vec<&Gpu> = self.gpus().all().iter().filter(|g| g.names().any(|n| key(n) == wanted)).collect();
@@ -166,7 +201,7 @@ impl Catalog {
         if !exact.is_empty() {
             return one_of(text, &exact);
         }
-        if let Some(error) = self.not_a_gpu(text, &wanted) {
+        if let Some(error) = self.not_a_gpu(text) {
             return Err(error);
         }
         let wanted = words(name);
@@ -212,7 +247,7 @@ impl Catalog {
                 }
             }
         };
-        let row = self.gpus().all().iter().find(|g| g.capability == capability);
+        let row = self.gpus().all().iter().find(|g| g.device == Device::from(capability));
         let because = match (self.toolkits().toolkits_for(capability), row) {
             (Some((first, last)), _) => {
                 format!("toolkits.toml: compute capability {capability} is a target of CUDA {first} to {last}")
@@ -222,37 +257,57 @@ impl Catalog {
                 return Some(Err(GpuError::UnknownCapability { text: text.to_owned(), capability }));
             }
         };
-        Some(Ok(FoundGpu { gpu: None, capability, because }))
+        Some(Ok(FoundGpu { gpu: None, device: capability.into(), because }))
     }
 
-    /// Names of other makers' GPUs and of machines.
-    fn not_a_gpu(&self, text: &str, wanted: &str) -> Option<GpuError> {
-        let other =
-            |maker, target: &str| GpuError::OtherMaker { text: text.to_owned(), maker, target: target.to_owned() };
-        let stripped = ["amdinstinct", "amdradeon", "amd", "instinct", "intel", "radeon"]
-            .iter()
-            .find_map(|p| wanted.strip_prefix(p).filter(|r| !r.is_empty()))
-            .unwrap_or(wanted);
-        let alike = |name: &str| {
-            let name = key(name);
-            name == wanted
-                || name == stripped
-                || ["instinct", "radeon"].iter().any(|p| name.strip_prefix(p) == Some(stripped))
+    /// AMD's target ids, Intel's IP versions and what ocloc calls them, PCI device ids.
+    fn other_arch(&self, text: &str) -> Option<Result<FoundGpu<'_>, GpuError>> {
+        let lower = text.to_ascii_lowercase();
+        let bare = |device: Device, because: String| Some(Ok(FoundGpu { gpu: None, device, because }));
+        if let Ok(arch) = lower.parse::<GfxArch>() {
+            if arch.processor.is_generic() {
+                let members = self.processors().isas().iter().filter(|i| i.generic == Some(arch.processor));
+                let plain = members.map(|i| i.target.to_string()).next().unwrap_or_default();
+                return Some(Err(GpuError::CodeSuffix { text: text.to_owned(), plain }));
+            }
+            let Some(isa) = self.processors().isa(arch.processor) else {
+                let processor = arch.processor;
+                return Some(Err(GpuError::UnknownProcessor { text: text.to_owned(), processor }));
+            };
+            let any = |mode| mode == crate::model::GfxMode::Any;
+            if !(isa.xnack || any(arch.xnack)) || !(isa.sramecc || any(arch.sramecc)) {
+                return Some(Err(GpuError::NoSuchFeature { text: text.to_owned(), processor: arch.processor }));
+            }
+            return bare(Device::Amd(arch), isa.because());
+        }
+        let word = lower.strip_prefix("intel_gpu_").map(|w| w.replace('_', "-"));
+        let word = word.as_deref().unwrap_or(&lower);
+        if let Some(row) = self.processors().ips().iter().find(|r| r.acronyms.iter().any(|a| a == word)) {
+            return bare(row.ip.into(), row.because());
+        }
+        if let Ok(ip) = lower.parse::<IntelIp>() {
+            return match self.processors().ip(ip) {
+                Some(row) => bare(ip.into(), row.because()),
+                None => Some(Err(GpuError::UnknownIp { text: text.to_owned(), ip })),
+            };
+        }
+        let (vendor, id) = lower.split_once(':').unwrap_or(("", &lower));
+        let id = id.strip_prefix("0x").unwrap_or(id);
+        let told = match vendor.strip_prefix("0x").unwrap_or(vendor) {
+            "1002" => Some(Maker::Amd),
+            "8086" => Some(Maker::Intel),
+            "10de" => Some(Maker::Nvidia),
+            // `56a0` alone could be a word; with its 0x it is meant as a number.
+            "" if lower.starts_with("0x") => None,
+            _ => return None,
         };
-        let row = self.gpus().foreign().iter().find(|f| alike(&f.name) || f.name.split(['/', '(']).any(alike));
-        if let Some(row) = row {
-            return Some(other(row.maker, &row.target));
-        }
-        let target = wanted.split([':', '+']).next().unwrap_or(wanted);
-        if wanted.starts_with("gfx") {
-            return Some(other("AMD", target));
-        }
-        if ["amd", "radeon", "instinct"].iter().any(|p| wanted.starts_with(p)) {
-            return Some(other("AMD", "target unknown"));
-        }
-        if ["intel", "arc", "datacentergpumax", "datacentergpuflex"].iter().any(|p| wanted.starts_with(p)) {
-            return Some(other("Intel", "target unknown"));
-        }
+        let of = |g: &&Gpu| g.pci.iter().any(|p| p == id) && told.is_none_or(|maker| g.maker() == maker);
+        let rows: Vec<&Gpu> = self.gpus().all().iter().filter(of).collect();
+        (!rows.is_empty()).then(|| one_of(text, &rows))
+    }
+
+    /// Names of machines.
+    fn not_a_gpu(&self, text: &str) -> Option<GpuError> {
         let instance = self.instances().family(text)?;
         Some(GpuError::Instance {
             text: text.to_owned(),
@@ -264,11 +319,11 @@ impl Catalog {
 
 fn one_of<'a>(text: &str, gpus: &[&'a Gpu]) -> Result<FoundGpu<'a>, GpuError> {
     match gpus {
-        [first, rest @ ..] if rest.iter().all(|g| g.capability == first.capability) => {
-            Ok(FoundGpu { gpu: Some(first), capability: first.capability, because: first.because() })
+        [first, rest @ ..] if rest.iter().all(|g| g.device == first.device) => {
+            Ok(FoundGpu { gpu: Some(first), device: first.device, because: first.because() })
         }
         _ => {
-            let names = gpus.iter().map(|g| format!("{} ({})", g.name, g.capability)).collect();
+            let names = gpus.iter().map(|g| format!("{} ({})", g.name, g.device)).collect();
             Err(GpuError::Ambiguous { text: text.to_owned(), names })
         }
     }
@@ -276,7 +331,10 @@ fn one_of<'a>(text: &str, gpus: &[&'a Gpu]) -> Result<FoundGpu<'a>, GpuError> {
 
 /// "GeForce RTX 5090" without "NVIDIA " and the like.
 fn bare_words(name: &str) -> &str {
-    let name = name.strip_prefix("NVIDIA ").unwrap_or(name);
+    let name = ["NVIDIA ", "AMD Instinct ", "AMD Radeon ", "AMD ", "Intel Data Center GPU ", "Intel Arc "]
+        .iter()
+        .find_map(|p| name.strip_prefix(p))
+        .unwrap_or(name);
     name.strip_prefix("GeForce ").or_else(|| name.strip_prefix("Tesla ")).unwrap_or(name)
 }
 
@@ -285,7 +343,7 @@ mod tests {
     use super::*;
 
     fn find(text: &str) -> Result<(String, String), GpuError> {
-        Catalog::embedded().gpu(text).map(|f| (f.name(), f.capability.to_string()))
+        Catalog::embedded().gpu(text).map(|f| (f.name(), f.device.to_string()))
     }
 
     #[track_caller]
@@ -365,17 +423,40 @@ mod tests {
     }
 
     #[test]
-    fn other_makers_and_machines_are_told_apart() {
-        for text in
-            ["gfx942", "MI300X", "AMD Instinct MI300X", "Radeon RX 7900 XTX", "gfx90a:xnack-", "gfx9-4-generic"]
-        {
-            let found = find(text);
-            assert!(matches!(found, Err(GpuError::OtherMaker { maker: "AMD", .. })), "{text}: {found:?}");
+    fn gpus_of_other_makers() {
+        for text in ["MI300X", "AMD Instinct MI300X", "instinct-mi300x", "AMD_Instinct_MI300X"] {
+            is(text, "AMD Instinct MI300X", "gfx942");
         }
-        for text in ["pvc", "bmg-g21", "Intel Arc B580", "Intel Data Center GPU Max 1550"] {
-            let found = find(text);
-            assert!(matches!(found, Err(GpuError::OtherMaker { maker: "Intel", .. })), "{text}: {found:?}");
+        for text in ["RX 7900 XTX", "Radeon RX 7900 XTX", "7900 XTX", "AMD Radeon RX 7900 XTX"] {
+            is(text, "AMD Radeon RX 7900 XTX", "gfx1100");
         }
+        is("RX 7600", "AMD Radeon RX 7600", "gfx1102");
+        is("RX 9070", "AMD Radeon RX 9070", "gfx1201");
+        is("Steam Deck", "AMD Van Gogh iGPU", "gfx1033");
+        is("gfx942", "gfx942", "gfx942");
+        is("GFX90A:xnack+", "gfx90a:xnack+", "gfx90a:xnack+");
+        for text in ["Max 1550", "Intel Data Center GPU Max 1550", "GPU Max 1550", "8086:0bd5", "0x0BD5"] {
+            is(text, "Intel Data Center GPU Max 1550", "12.60.7");
+        }
+        for text in ["Arc B580", "B580", "Intel Arc B580", "0xe20b"] {
+            is(text, "Intel Arc B580", "20.1.0");
+        }
+        for text in ["pvc", "PVC", "intel_gpu_pvc", "12.60.7"] {
+            is(text, "intel_gpu_12_60_7", "12.60.7");
+        }
+        is("bmg-g21", "intel_gpu_20_1_0", "20.1.0");
+        is("intel_gpu_bmg_g21", "intel_gpu_20_1_0", "20.1.0");
+        assert!(matches!(find("gfx9-4-generic"), Err(GpuError::CodeSuffix { plain, .. }) if plain == "gfx942"));
+        assert!(matches!(find("gfx9999"), Err(GpuError::UnknownProcessor { .. } | GpuError::Unknown { .. })));
+        assert!(matches!(find("gfx1030:xnack+"), Err(GpuError::NoSuchFeature { .. })));
+        assert!(matches!(find("99.1.1"), Err(GpuError::UnknownIp { .. })));
+        assert!(matches!(find("Radeon"), Err(GpuError::Unknown { .. })), "{:?}", find("Radeon"));
+        let Err(GpuError::Unknown { near, .. }) = find("MI3000X") else { panic!("{:?}", find("MI3000X")) };
+        assert!(near.iter().any(|n| n.contains("MI300X")), "{near:?}");
+    }
+
+    #[test]
+    fn machines_are_told_apart() {
         let machines = [
             ("p5.48xlarge", "NVIDIA H100"),
             ("g5", "NVIDIA A10G"),
@@ -409,8 +490,8 @@ mod tests {
             for name in gpu.names() {
                 for form in [name.to_owned(), name.to_uppercase(), name.replace(' ', "-"), format!("{name}-SHARED")]
                 {
-                    let found = catalog.gpu(&form).map(|f| f.capability);
-                    assert_eq!(found, Ok(gpu.capability), "{form}");
+                    let found = catalog.gpu(&form).map(|f| f.device);
+                    assert_eq!(found, Ok(gpu.device), "{form}");
                 }
             }
         }

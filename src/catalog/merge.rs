@@ -82,6 +82,7 @@ const IDENTITIES: &[(&str, &str, &[&str])] = &[
     ("instances.toml", "accelerator", &["name"]),
     ("instances.toml", "instance", &["family"]),
     ("intel_gpus.toml", "gpu", &["ip"]),
+    ("intel_gpus.toml", "product", &["name"]),
     ("libraries.toml", "build", &["name", "versions"]),
     ("libraries.toml", "by_choice", &["name"]),
     ("libraries.toml", "compiler", &["name", "file", "from"]),

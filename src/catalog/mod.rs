@@ -24,6 +24,7 @@ pub mod lookup;
 pub mod merge;
 pub mod names;
 pub mod presets;
+pub mod processors;
 pub mod reference;
 pub mod require;
 pub mod system_packages;
@@ -57,6 +58,7 @@ use libraries::Libraries;
 use loading::Loading;
 use merge::Merged;
 use presets::Presets;
+use processors::Processors;
 use system_packages::SystemPackages;
 use toolkits::Toolkits;
 use uses::Uses;
@@ -145,6 +147,7 @@ pub struct Catalog {
     gpus: Gpus,
     instances: Instances,
     presets: Presets,
+    processors: Processors,
     toolkits: Toolkits,
     drivers: Drivers,
     knobs: Knobs,
@@ -193,6 +196,7 @@ impl Catalog {
             as_of,
             digest,
             merged: None,
+            processors: Processors::read(&mut tables)?,
             gpus: Gpus::read(&mut tables)?,
             instances: Instances::read(&mut tables)?,
             presets: Presets::read(&mut tables)?,
@@ -241,6 +245,10 @@ impl Catalog {
 
     pub fn presets(&self) -> &Presets {
         &self.presets
+    }
+
+    pub fn processors(&self) -> &Processors {
+        &self.processors
     }
 
     pub fn toolkits(&self) -> &Toolkits {

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::components::{FILE, Globs};
 use super::{CatalogError, Tables, Trust, names};
-use crate::model::{Capability, CudaVersion, ImagePath};
+use crate::model::{Capability, CudaVersion, Device, ImagePath};
 
 /// What the tag in a file's name is matched with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -89,7 +89,7 @@ pub struct Context<'a> {
     pub torch_cuda: Option<CudaVersion>,
     /// The value of [`Variant::override_env`] in the image, where it is set.
     pub override_value: Option<&'a str>,
-    pub capability: Capability,
+    pub device: Device,
 }
 
 /// Which file is loaded.
@@ -161,7 +161,7 @@ impl Variant {
     pub fn choose<'p>(&self, files: &[&'p ImagePath], cx: Context<'_>) -> Choice<'p> {
         let present: Vec<(String, &'p ImagePath)> =
             files.iter().filter(|p| self.is_variant(p)).filter_map(|p| Some((self.tag(p)?, *p))).collect();
-        let old = self.raw.old_gpu_below.is_some_and(|below| cx.capability < below);
+        let old = self.raw.old_gpu_below.zip(cx.device.capability()).is_some_and(|(below, cc)| cc < below);
         let suffix = if old { self.raw.old_gpu_suffix.as_str() } else { "" };
         let exact = |tag: &str, wanted: &str| match present.iter().find(|(t, _)| t == tag) {
             Some((_, path)) => Choice::Loaded { path, substitute: None },
@@ -180,7 +180,10 @@ impl Variant {
             return exact(&tag, &self.raw.pattern.replace("{}", &tag));
         }
         let key = match self.key {
-            Key::Capability => (cx.capability.major, cx.capability.minor),
+            Key::Capability => match cx.device.capability() {
+                Some(cc) => (cc.major, cc.minor),
+                None => return Choice::Unknown { why: "no variant is for another maker's GPU".to_owned() },
+            },
             Key::TorchCuda => match cx.torch_cuda {
                 Some(cuda) => (cuda.major, cuda.minor),
                 None => {

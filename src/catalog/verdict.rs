@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::compat::{Block, Doubt, Fit, Host, module_fit};
-use crate::model::{Container, Feature, Form, Item, Module, SmArch, Verdict};
+use super::compat::{Block, Doubt, Fit, Host, is_machine_code, module_fit};
+use crate::model::{Arch, Container, Feature, Form, Item, Maker, Module, Verdict};
 
 /// A module with machine code for this many capabilities or more, suffixes and PTX left out, is general; with
 /// fewer it is special (kernels written for one chip, with a fallback or two).
@@ -11,6 +11,10 @@ use crate::model::{Container, Feature, Form, Item, Module, SmArch, Verdict};
 /// Measured on the libraries of 20 wheels that are known to work: counting suffixed code or PTX takes vllm's and
 /// flash-attention's Hopper and Blackwell kernels for general code and fails vllm on every 8.x GPU.
 pub const GENERAL: usize = 3;
+
+/// The same for AMD's and Intel's bundles, which carry no PTX beside their machine code: whole packages are built for
+/// two processors.
+const GENERAL_OF_OTHERS: usize = 2;
 
 /// Of general modules, one in this many may lack the GPU before the whole counts as failing: below, parts of the
 /// component fail (`warn`). torch 2.15 on 7.5 lacks 32 of 510 (MAGMA's), onnxruntime 1.31 lacks 91 of 308; torch
@@ -92,6 +96,8 @@ pub enum Cause {
     NoImage,
     /// All that is there for this GPU is refused by the driver.
     Refused(Block),
+    /// It holds code for other makers' GPUs alone.
+    OtherMakers,
     /// LTO-IR, tile IR or relocatable code alone: loads only through a compiler or linker at run time.
     NeedsLinker,
     Incomplete(String),
@@ -126,7 +132,7 @@ impl Judged {
 
 /// Judges one file; `None` if it holds nothing that could ever be loaded.
 pub fn judge(code: &Code<'_>, host: &Host) -> Option<Judgement> {
-    let modules: Vec<Judged> = regions(code).map(|r| r.judge(host)).collect();
+    let modules: Vec<Judged> = regions(code, host.maker()).map(|r| r.judge(host)).collect();
     let understood = code.modules.iter().all(|m| m.items.iter().all(|i| is_understood(&i.item)));
     let incomplete = code
         .incomplete
@@ -150,12 +156,15 @@ pub fn judge(code: &Code<'_>, host: &Host) -> Option<Judgement> {
         true => (0, 0),
         false => (sum(&|m| m.general && m.is_short()), sum(&|m| m.general)),
     };
-    let machine_code = code.modules.iter().flat_map(|m| &m.items).any(|i| i.item.form == Form::Sass);
+    let machine_code = code.modules.iter().flat_map(|m| &m.items).any(|i| is_machine_code(&i.item));
     let told = |verdict, cause| Some(Judgement { verdict, cause, counts, special, general, machine_code });
     if let Some(why) = incomplete {
         return told(Verdict::Unknown, Cause::Incomplete(why));
     }
     if modules.is_empty() {
+        if Maker::ALL.iter().any(|maker| regions(code, *maker).next().is_some()) {
+            return told(Verdict::Fail, Cause::OtherMakers);
+        }
         let any = code.modules.iter().any(|m| !m.items.is_empty());
         return if any { told(Verdict::Warn, Cause::NeedsLinker) } else { None };
     }
@@ -240,30 +249,36 @@ struct Region<'a> {
 
 impl Region<'_> {
     fn judge(&self, host: &Host) -> Judged {
-        let plain = self.items.iter().filter(|i| i.form == Form::Sass && i.arch.feature == Feature::Plain);
-        let archs: BTreeSet<SmArch> = plain.map(|i| i.arch).collect();
+        let plain = |i: &&&Item| i.arch.sm().is_none_or(|a| a.feature == Feature::Plain);
+        let code = self.items.iter().filter(|i| is_machine_code(i)).filter(plain);
+        let archs: BTreeSet<Arch> = code.map(|i| i.arch).collect();
+        let least = if host.maker() == Maker::Nvidia { GENERAL } else { GENERAL_OF_OTHERS };
         Judged {
             fit: module_fit(self.items.iter().copied(), host),
             count: self.count,
             entries: self.entries,
-            general: archs.len() >= GENERAL && !self.picked,
+            general: archs.len() >= least && !self.picked,
         }
     }
 }
 
-fn regions<'a>(code: &'a Code<'_>) -> impl Iterator<Item = Region<'a>> {
-    let loadable = || code.modules.iter().filter(|m| !m.relocatable && m.items.iter().any(|i| loads(&i.item)));
-    let together = |m: &&Module| code.union || m.container == Container::Cubin;
+/// What there is for one maker's GPUs.
+fn regions<'a>(code: &'a Code<'_>, maker: Maker) -> impl Iterator<Item = Region<'a>> {
+    let own = move |i: &Item| loads(i) && i.arch.maker() == Some(maker);
+    let loadable =
+        move || code.modules.iter().filter(move |m| !m.relocatable && m.items.iter().any(|i| own(&i.item)));
+    let single_by_design = |c| matches!(c, Container::Cubin | Container::CodeObject | Container::Zebin);
+    let together = move |m: &&Module| code.union || single_by_design(m.container);
     let fatbins = loadable().any(|m| m.container == Container::Fatbin);
     let mut merged = Region { items: Vec::new(), count: 0, entries: 0, picked: fatbins && !code.union };
     for module in loadable().filter(together) {
-        merged.items.extend(module.items.iter().map(|i| &i.item).filter(|i| loads(i)));
+        merged.items.extend(module.items.iter().map(|i| &i.item).filter(|i| own(i)));
         merged.count += module.count;
         merged.entries += module.entries();
     }
     let merged = (merged.count > 0).then_some(merged);
-    let single = loadable().filter(move |m| !together(m)).map(|m| Region {
-        items: m.items.iter().map(|i| &i.item).filter(|i| loads(i)).collect(),
+    let single = loadable().filter(move |m| !together(m)).map(move |m| Region {
+        items: m.items.iter().map(|i| &i.item).filter(|i| own(i)).collect(),
         count: m.count,
         entries: m.entries(),
         picked: false,
@@ -271,22 +286,37 @@ fn regions<'a>(code: &'a Code<'_>) -> impl Iterator<Item = Region<'a>> {
     single.chain(merged)
 }
 
-fn loads(item: &Item) -> bool {
-    matches!(item.form, Form::Sass | Form::Ptx) && item.arch.capability().is_some()
+/// Whether a driver takes the item as it is, on some GPU.
+pub fn loads(item: &Item) -> bool {
+    let form = match item.form {
+        Form::Sass | Form::Ptx | Form::CodeObject | Form::Spirv | Form::Native => true,
+        Form::LtoIr | Form::TileIr | Form::Unknown => false,
+    };
+    form && item.arch.maker().is_some()
 }
 
 fn is_understood(item: &Item) -> bool {
     match item.form {
         Form::Unknown => false,
-        Form::Sass | Form::Ptx | Form::LtoIr => item.arch.capability().is_some(),
-        Form::TileIr | Form::CodeObject | Form::Spirv | Form::Native => true,
+        Form::Sass | Form::Ptx | Form::LtoIr | Form::CodeObject | Form::Spirv | Form::Native => {
+            item.arch.maker().is_some()
+        }
+        Form::TileIr => true,
     }
 }
 
 /// The word for a component: the worst of its files. A file made for other chips alone is excused when a sibling
 /// serves this one; general modules that are short count over all files, so that one small library does not fail
 /// a framework.
+///
+/// Files for other makers' GPUs alone count only where no file is for this maker's: backends lie beside each other.
 pub fn component(files: &mut [Judgement]) -> Option<usize> {
+    let other = |f: &Judgement| f.cause == Cause::OtherMakers;
+    if !files.iter().all(other) {
+        for file in files.iter_mut().filter(|f| other(f)) {
+            file.verdict = Verdict::Ok;
+        }
+    }
     let serves = files.iter().any(|f| matches!(f.verdict, Verdict::Ok | Verdict::Slow));
     let natively = files.iter().any(|f| f.verdict == Verdict::Ok && f.counts.native + f.counts.compatible > 0);
     let (missing, of) = files.iter().fold((0, 0), |sum, f| (sum.0 + f.general.0, sum.1 + f.general.1));
@@ -318,7 +348,7 @@ pub fn component(files: &mut [Judgement]) -> Option<usize> {
 /// Among equal words, the cause that says most.
 fn rank(cause: &Cause) -> u8 {
     match cause {
-        Cause::NoImage => 0,
+        Cause::NoImage | Cause::OtherMakers => 0,
         Cause::Refused(_) => 1,
         Cause::Partly { .. } => 2,
         Cause::Incomplete(_) => 3,
@@ -329,26 +359,50 @@ fn rank(cause: &Cause) -> u8 {
     }
 }
 
-/// The architectures of a file's loadable code in few words: `sm_50 60 70 75 80 86 90, no PTX`.
-pub fn summary<'a>(modules: impl IntoIterator<Item = &'a Module>) -> String {
+/// The architectures of loadable code in few words: `sm_50 60 70 75 80 86 90, no PTX`, `gfx90a gfx942`; of one maker
+/// where there is code for that, else of all.
+pub fn summary<'a>(modules: impl IntoIterator<Item = &'a Module>, maker: Maker) -> String {
     let mut machine = BTreeSet::new();
-    let mut ptx = BTreeSet::new();
+    let mut text = BTreeSet::new();
     for module in modules.into_iter().filter(|m| !m.relocatable) {
-        for row in &module.items {
-            match row.item.form {
-                Form::Sass => machine.insert(row.item.arch),
-                Form::Ptx => ptx.insert(row.item.arch),
-                _ => false,
+        for item in module.items.iter().map(|i| &i.item).filter(|i| loads(i)) {
+            if is_machine_code(item) {
+                machine.insert(item.arch)
+            } else {
+                text.insert(item.arch)
             };
         }
     }
-    let list =
-        |set: &BTreeSet<SmArch>| set.iter().map(|a| a.to_string().replace("sm_", "")).collect::<Vec<_>>().join(" ");
-    match (machine.is_empty(), ptx.is_empty()) {
-        (true, true) => "no loadable device code".to_owned(),
-        (false, true) => format!("sm_{}, no PTX", list(&machine)),
-        (true, false) => format!("no machine code, PTX {}", list(&ptx)),
-        (false, false) => format!("sm_{} and PTX {}", list(&machine), list(&ptx)),
+    let all = [&machine, &text];
+    let has = |maker: Maker| all.iter().any(|set| set.iter().any(|a| a.maker() == Some(maker)));
+    let told = Maker::ALL.into_iter().filter(|m| if has(maker) { *m == maker } else { has(*m) });
+    let parts: Vec<String> = told
+        .map(|maker| {
+            let of = |set: &BTreeSet<Arch>| -> Vec<Arch> {
+                set.iter().copied().filter(|a| a.maker() == Some(maker)).collect()
+            };
+            words(maker, &of(&machine), &of(&text))
+        })
+        .collect();
+    if parts.is_empty() { "no loadable device code".to_owned() } else { parts.join(", ") }
+}
+
+fn words(maker: Maker, machine: &[Arch], text: &[Arch]) -> String {
+    let list = |archs: &[Arch]| {
+        let one = |a: &Arch| match a {
+            Arch::Intel(ip) => ip.dotted(),
+            other => other.to_string().replace("sm_", ""),
+        };
+        archs.iter().map(one).collect::<Vec<_>>().join(" ")
+    };
+    match (maker, machine.is_empty(), text.is_empty()) {
+        (Maker::Nvidia, false, true) => format!("sm_{}, no PTX", list(machine)),
+        (Maker::Nvidia, true, _) => format!("no machine code, PTX {}", list(text)),
+        (Maker::Nvidia, false, false) => format!("sm_{} and PTX {}", list(machine), list(text)),
+        (Maker::Amd, _, true) => list(machine),
+        (Maker::Intel, _, true) => format!("machine code for {}, no SPIR-V", list(machine)),
+        (Maker::Amd | Maker::Intel, true, false) => "no machine code, SPIR-V".to_owned(),
+        (Maker::Amd | Maker::Intel, false, false) => format!("{} and SPIR-V", list(machine)),
     }
 }
 

@@ -194,7 +194,7 @@ fn review(step: &mut Step, why: String) {
 fn missing(step: &Step, checked: &Checked) -> Vec<SmArch> {
     let Change::Wheel { built: Some(claimed), .. } = &step.change else { return Vec::new() };
     let archs = checked.archs();
-    claimed.sass.iter().filter(|a| !archs.by_code.contains_key(&(Form::Sass, **a))).copied().collect()
+    claimed.sass.iter().filter(|a| !archs.by_code.contains_key(&(Form::Sass, (**a).into()))).copied().collect()
 }
 
 /// Why the wheel cannot do what the step says; `None`: it may.

@@ -10,7 +10,7 @@ use super::output::Screen;
 use super::outputs::print_json;
 use crate::lint::dockerfile::Needs;
 use crate::lint::{RULES, Rule};
-use crate::model::{Capability, CudaVersion, GpuClass, Platform, PtxIsa, Severity, SmArch};
+use crate::model::{Arch, CudaVersion, Device, GpuClass, Platform, PtxIsa, Severity, SmArch};
 use crate::report::Format;
 use crate::report::text::clean;
 
@@ -56,8 +56,9 @@ pub fn gpus(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
     #[derive(Serialize)]
     struct Row<'a> {
         name: &'a str,
-        arch: SmArch,
-        capability: Capability,
+        arch: Arch,
+        /// `8.0`, `gfx942`, `12.60.7`.
+        capability: Device,
         class: GpuClass,
         brand: &'a str,
         aliases: &'a [String],
@@ -72,8 +73,8 @@ pub fn gpus(args: &ListArgs, screen: &Screen) -> Result<u8, CliError> {
         .iter()
         .map(|g| Row {
             name: &g.name,
-            arch: SmArch::from(g.capability),
-            capability: g.capability,
+            arch: g.device.arch(),
+            capability: g.device,
             class: g.class,
             brand: &g.brand,
             aliases: &g.aliases,

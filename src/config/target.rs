@@ -51,7 +51,7 @@ pub(super) fn of_gpu(found: &FoundGpu<'_>, name: String, driver: Option<DriverRa
     Target {
         name,
         gpu: found.name(),
-        capability: found.capability,
+        device: found.device,
         driver,
         class: found.class(),
         brand: None,

@@ -3,7 +3,7 @@
 
 use goblin::elf::{Elf, Header};
 
-use crate::model::{CudaVersion, Feature, Form, Item, Packing, SmArch};
+use crate::model::{Arch, CudaVersion, Feature, Form, Item, Packing, SmArch};
 
 /// Start of a 64-bit little-endian ELF of the current version: what every cubin begins with.
 pub const MAGIC: [u8; 7] = [0x7f, b'E', b'L', b'F', 2, 1, 1];
@@ -40,7 +40,7 @@ pub fn header(bytes: &[u8]) -> Option<Cubin> {
     let arch_specific = if new_abi { h.e_flags & 0x8 != 0 } else { number == 90 && h.e_flags & 0x800 != 0 };
     let feature = if arch_specific { Feature::Arch } else { Feature::Plain };
     let item = Item {
-        arch: SmArch::new(number, feature),
+        arch: SmArch::new(number, feature).into(),
         form: Form::Sass,
         kind: 2,
         isa: None,
@@ -68,13 +68,20 @@ pub fn complete(mut item: Item, bytes: &[u8]) -> Item {
         let range = section.file_range().and_then(|r| bytes.get(r)).unwrap_or_default();
         match name {
             ".nv.compat" if attribute(range, ATTRIBUTE_ARCH_SPECIFIC) == Some(1) => {
-                item.arch.feature = Feature::Arch
+                item.arch = with_suffix(item.arch)
             }
             ".note.nv.cuinfo" if item.toolkit.is_none() => item.toolkit = cuinfo_toolkit(range),
             _ => {}
         }
     }
     item
+}
+
+fn with_suffix(arch: Arch) -> Arch {
+    match arch {
+        Arch::Sm(arch) => Arch::Sm(SmArch { feature: Feature::Arch, ..arch }),
+        other => other,
+    }
 }
 
 /// Records of one format byte, one attribute byte and a 16-bit value; format 4 carries bytes of that length.

@@ -80,7 +80,7 @@ pub fn entry(header: &[u8; ENTRY_HEADER], left: u64) -> Result<Entry, String> {
         () => Packing::None,
     };
     let item = Item {
-        arch: SmArch::new(number, feature),
+        arch: SmArch::new(number, feature).into(),
         form,
         kind,
         isa: (form == Form::Ptx).then_some(PtxIsa::new(major, minor)),

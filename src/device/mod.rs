@@ -44,7 +44,12 @@ pub fn read(kind: FileKind, path: &ImagePath, body: &mut dyn Body) -> io::Result
     match kind {
         FileKind::Cubin => scanner::read_cubin(body),
         FileKind::Ptx => scanner::read_ptx(body),
-        FileKind::Fatbin | FileKind::Archive => scanner::Scanner::new(kind).run(path, body),
+        FileKind::Fatbin
+        | FileKind::Archive
+        | FileKind::CodeObject
+        | FileKind::Bundle
+        | FileKind::Kpack
+        | FileKind::Zebin => scanner::Scanner::new(kind).run(path, body),
         FileKind::SharedObject | FileKind::Executable | FileKind::Object | FileKind::BrokenElf => {
             scanner::Scanner::new(FileKind::SharedObject).run(path, body)
         }

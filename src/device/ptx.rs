@@ -27,7 +27,7 @@ pub fn directive(text: &[u8]) -> Option<Item> {
     let name = std::str::from_utf8(&name[..end]).ok().filter(|n| n.starts_with("sm_"))?;
     let arch: SmArch = name.parse().ok()?;
     Some(Item {
-        arch,
+        arch: arch.into(),
         form: Form::Ptx,
         kind: 1,
         isa: Some(PtxIsa::new(major, minor)),

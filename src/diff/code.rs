@@ -7,18 +7,18 @@ use crate::catalog::Catalog;
 use crate::catalog::compat::{Fit, Host, module_fit, taken};
 use crate::lint::{Coverage, counts};
 use crate::model::{
-    Capability, Component, Evidence, Form, ImagePath, Item, Manager, Packing, SmArch, Verdict, escape, package_name,
+    Arch, Component, Device, Evidence, Form, ImagePath, Item, Manager, Packing, Verdict, escape, package_name,
 };
 use crate::report::Role;
 use crate::report::diff::{ArchChange, Code, ComponentChange, CountChange, Kind, ServedChange};
 
-type Archs = BTreeMap<(SmArch, Form), u64>;
+type Archs = BTreeMap<(Arch, Form), u64>;
 
 /// What is known of a component in one image.
 struct Known<'a> {
     component: &'a Component,
     role: Role,
-    words: &'a BTreeMap<Capability, Verdict>,
+    words: &'a BTreeMap<Device, Verdict>,
     /// With the modules that have it.
     archs: Archs,
     bytes: u64,
@@ -135,10 +135,10 @@ fn change(old: Option<&Known<'_>>, new: Option<&Known<'_>>) -> Option<ComponentC
 
 /// The capabilities that are served worse, and better. What has no word serves nobody.
 fn served(
-    old: &BTreeMap<Capability, Verdict>,
-    new: &BTreeMap<Capability, Verdict>,
+    old: &BTreeMap<Device, Verdict>,
+    new: &BTreeMap<Device, Verdict>,
 ) -> (Vec<ServedChange>, Vec<ServedChange>) {
-    let all: BTreeSet<Capability> = old.keys().chain(new.keys()).copied().collect();
+    let all: BTreeSet<Device> = old.keys().chain(new.keys()).copied().collect();
     let rows = all.into_iter().map(|capability| ServedChange {
         capability,
         old: old.get(&capability).copied(),
@@ -148,22 +148,32 @@ fn served(
     rows.filter(|r| word(r.old) != word(r.new)).partition(|r| word(r.new) < word(r.old))
 }
 
-fn item(&(arch, form): &(SmArch, Form)) -> Item {
+fn item(&(arch, form): &(Arch, Form)) -> Item {
     Item { arch, form, kind: 0, isa: None, packing: Packing::None, toolkit: None }
 }
 
 /// The capabilities of `changed` that code of an architecture serves.
-fn matters(code: &(SmArch, Form), changed: &[ServedChange]) -> Vec<Capability> {
+fn matters(code: &(Arch, Form), changed: &[ServedChange]) -> Vec<Device> {
     let item = item(code);
-    let serves = |c: &Capability| module_fit([&item], &Host::bare(*c)) > Fit::Missing;
+    let serves = |c: &Device| module_fit([&item], &Host::bare(*c)) > Fit::Missing;
     changed.iter().map(|c| c.capability).filter(serves).collect()
+}
+
+/// The GPU that an architecture's code was made for.
+fn device_of(arch: Arch) -> Option<Device> {
+    match arch {
+        Arch::Sm(arch) => arch.capability().map(Device::from),
+        Arch::Gfx(arch) => (!arch.processor.is_generic()).then_some(Device::Amd(arch)),
+        Arch::Intel(ip) => Some(ip.into()),
+        Arch::AmdSpirv | Arch::Spir64 | Arch::Unknown => None,
+    }
 }
 
 /// What only the first has.
 fn archs(first: &Archs, second: &Archs, changed: &[ServedChange]) -> Vec<ArchChange> {
     let others: Vec<Item> = second.keys().map(item).collect();
-    let row = |code: &(SmArch, Form)| {
-        let instead = code.0.capability().map(|own| taken(&others, &Host::bare(own))).unwrap_or_default();
+    let row = |code: &(Arch, Form)| {
+        let instead = device_of(code.0).map(|own| taken(&others, &Host::bare(own))).unwrap_or_default();
         ArchChange {
             arch: code.0,
             form: code.1,

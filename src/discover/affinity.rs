@@ -119,7 +119,7 @@ fn apart(pool: &Pool<'_>, others: &[&Pool<'_>]) -> Result<Apart, String> {
     for other in others {
         let that = other.target;
         let by_capability = by_capability(own) || by_capability(that);
-        let alike = own.gpu == that.gpu || (by_capability && own.capability == that.capability);
+        let alike = own.gpu == that.gpu || (by_capability && own.device == that.device);
         if !alike || matches!((architecture(pool), architecture(other)), (Some(a), Some(b)) if a != b) {
             continue;
         }
@@ -201,7 +201,7 @@ fn terms(pool: &Pool<'_>, apart: &Apart, catalog: &Catalog, notes: &mut Vec<Stri
 
 /// What GPU Feature Discovery says of the GPU.
 fn discovered(target: &Target, apart: &Apart, catalog: &Catalog) -> Vec<Vec<Expr>> {
-    let capability = target.capability.to_string();
+    let capability = target.device.to_string();
     let (major, minor) = capability.split_once('.').unwrap_or((&capability, "0"));
     let capability =
         || vec![expr(keys::COMPUTE_MAJOR, Op::In, [major]), expr(keys::COMPUTE_MINOR, Op::In, [minor])];

@@ -45,7 +45,7 @@ fn gpu(line: &str, runtime: Runtime, platform: Option<&Platform>, catalog: &Cata
         None => Err(left),
     };
     let gpu = match judged(catalog, &product.name) {
-        Ok(gpu) if capability.is_some_and(|c| catalog.gpu(&gpu).is_ok_and(|g| g.capability != c)) => {
+        Ok(gpu) if capability.is_some_and(|c| catalog.gpu(&gpu).is_ok_and(|g| g.device != c.into())) => {
             told.clone().unwrap_or(gpu)
         }
         Ok(gpu) => gpu,

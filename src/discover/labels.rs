@@ -198,9 +198,8 @@ fn by_product(
 ) -> (Result<String, Left>, Option<String>) {
     let arch = |c: Capability| SmArch::from(c).to_string();
     match (catalog.gpu(name), capability) {
-        (Ok(found), Some(told)) if found.capability != told => {
-            let remark =
-                format!("{name}: the node tells compute capability {told}, the catalog {}", found.capability);
+        (Ok(found), Some(told)) if found.device != told.into() => {
+            let remark = format!("{name}: the node tells compute capability {told}, the catalog {}", found.device);
             (judged(catalog, &arch(told)), Some(remark))
         }
         (Ok(found), _) => (Ok(found.name()), None),

@@ -135,10 +135,8 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 
 /// A GPU that the catalog can judge, or why it cannot, with the words that a row would have.
 fn judged(catalog: &Catalog, product: &str) -> Result<String, Left> {
-    use crate::catalog::lookup::GpuError;
     match catalog.gpu(product) {
         Ok(found) => Ok(found.name()),
-        Err(GpuError::OtherMaker { maker, target, .. }) => Err(other::left(maker, product, &target)),
         Err(error) => Err(Left { what: product.to_owned(), why: error.to_string(), gpu: None }),
     }
 }

@@ -1,28 +1,12 @@
-//! GPUs of other makers: named as far as the catalog knows them, and judged once it judges them.
+//! GPUs of AMD, as labels and the kernel name them.
 
-use super::Left;
 use crate::catalog::Catalog;
-use crate::catalog::lookup::GpuError;
-
-/// Why a GPU of another maker becomes no target.
-pub(super) fn left(maker: &str, product: &str, target: &str) -> Left {
-    let known = !target.contains(' ');
-    Left {
-        what: if known { format!("{product} ({target})") } else { product.to_owned() },
-        why: format!("this version judges no GPU of {maker}"),
-        gpu: Some(if known { target.to_owned() } else { product.to_owned() }),
-    }
-}
 
 /// The product in a label's words, which may have more than its name: `AMD_Instinct_MI300X_OAM` is an Instinct MI300X.
 /// What the catalog does not know keeps all its words.
 pub(super) fn shortest_known(catalog: &Catalog, label: &str) -> String {
     let words: Vec<&str> = label.split(['_', ' ', '-']).filter(|w| !w.is_empty()).collect();
-    let known = |name: &str| match catalog.gpu(name) {
-        Ok(_) => true,
-        Err(GpuError::OtherMaker { target, .. }) => !target.contains(' '),
-        Err(_) => false,
-    };
+    let known = |name: &str| catalog.gpu(name).is_ok();
     let heads =
         (1..=words.len().min(12)).rev().map(|n| words.iter().take(n).copied().collect::<Vec<_>>().join(" "));
     heads.into_iter().find(|name| known(name)).unwrap_or_else(|| words.join(" "))

@@ -193,12 +193,12 @@ pub fn host_of(
     let own = target.driver.as_ref().map(|d| &d.lowest);
     let driver = compat.and_then(|c| c.driver()).or(own).cloned();
     Host {
-        capability: target.capability,
         cuda: driver.as_ref().and_then(|d| catalog.drivers().native_cuda(d)),
         jit: driver.as_ref().and_then(|d| catalog.drivers().ptx_isa(d)),
         driver,
         force_ptx: set("CUDA_FORCE_PTX_JIT"),
         jit_disabled: set("CUDA_DISABLE_PTX_JIT") || set("CUDA_DISABLE_JIT"),
+        ..catalog.bare_host(target.device)
     }
 }
 
@@ -214,7 +214,9 @@ pub fn loaded<'a>(
     let rows = catalog.components();
     let mut files: Vec<&EvidenceFile> =
         evidence.files.iter().filter(|f| f.component == Some(index) && super::roles::counts(f, catalog)).collect();
-    files.retain(|f| !rows.is_below_floor(&f.path, host.capability));
+    if let Some(capability) = host.device.capability() {
+        files.retain(|f| !rows.is_below_floor(&f.path, capability));
+    }
     let mut note = None;
     let mut cause = None;
     if let Some(row) = rows.variant_of(&component.name, component.version.as_deref()) {
@@ -223,7 +225,7 @@ pub fn loaded<'a>(
         let cx = Context {
             torch_cuda: torch_cuda(evidence),
             override_value: row.override_env.as_deref().and_then(|name| config.var(name)),
-            capability: host.capability,
+            device: host.device,
         };
         let variants: Vec<_> = files.iter().map(|f| &f.path).filter(|p| row.is_variant(p)).collect();
         if !variants.is_empty() {

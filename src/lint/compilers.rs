@@ -12,14 +12,15 @@ use crate::report::{Cost, Role, StepKind};
 /// Compilers that a package brings and that do not know the target.
 pub fn too_old(target: &Target, evidence: &Evidence, roles: &[Role], catalog: &Catalog) -> Vec<Problem> {
     let mut out = Vec::new();
+    let Some(cc) = target.capability() else { return out };
     for package in &evidence.packages {
         let version = package.version.as_deref();
-        let Some(row) = catalog.libraries().compiler_for(&package.name, version, target.capability) else {
+        let Some(row) = catalog.libraries().compiler_for(&package.name, version, cc) else {
             continue;
         };
         let file = taken(row, evidence);
         let Some((file, newest)) = file.and_then(|f| Some((f, newest_target(f, catalog)?))) else { continue };
-        if compiles(file, target.capability, catalog) != Some(false) {
+        if compiles(file, cc, catalog) != Some(false) {
             continue;
         }
         let component = evidence.component_named(&package.name);
@@ -27,7 +28,6 @@ pub fn too_old(target: &Target, evidence: &Evidence, roles: &[Role], catalog: &C
         let verdict = if core { Verdict::Fail } else { Verdict::Warn };
         let cuda = file.facts.tool.and_then(|t| t.cuda);
         let release = cuda.map(|c| format!(" of CUDA {c}")).unwrap_or_default();
-        let cc = target.capability;
         let message = format!(
             "compiles at run time with `{}`{release}, whose newest target is {newest}: it does not know {} ({cc}, sm_{}{}): \
              \"Value 'sm_{}{}' is not defined for option 'gpu-name'\"",
@@ -77,18 +77,16 @@ fn newer(package: &str, version: Option<&str>, help: &str) -> Remedy {
 /// Packages that compile at run time with a compiler of their own that knows the target: index of the component, and how.
 pub fn served(target: &Target, evidence: &Evidence, catalog: &Catalog) -> Vec<(usize, String)> {
     let mut out = Vec::new();
+    let Some(cc) = target.capability() else { return out };
     for (index, component) in evidence.components.iter().enumerate() {
         let version = component.version.as_deref();
-        let Some(row) = catalog.libraries().compiler_for(&component.name, version, target.capability) else {
+        let Some(row) = catalog.libraries().compiler_for(&component.name, version, cc) else {
             continue;
         };
         let Some(file) = taken(row, evidence) else { continue };
-        if compiles(file, target.capability, catalog) == Some(true) {
+        if compiles(file, cc, catalog) == Some(true) {
             let cuda = file.facts.tool.and_then(|t| t.cuda).map(|c| format!(" of CUDA {c}")).unwrap_or_default();
-            out.push((
-                index,
-                format!("compiles at run time with `{}`{cuda}, which knows {}", file.path, target.capability),
-            ));
+            out.push((index, format!("compiles at run time with `{}`{cuda}, which knows {cc}", file.path)));
         }
     }
     out

@@ -73,7 +73,7 @@ impl<'a> Gate<'a> {
     fn ask(&self, predicate: &str, driver: &DriverVersion) -> (Vec<Refusal<'a>>, usize) {
         let brands = self.brands.iter().copied().map(Some);
         let brands: Vec<Option<&str>> = if self.brands.is_empty() { vec![None] } else { brands.collect() };
-        let arch = self.target.capability.to_string();
+        let arch = self.target.device.to_string();
         let (mut refused, mut met) = (Vec::new(), 0);
         for brand in brands {
             for cuda in self.cuda(driver) {
@@ -108,7 +108,7 @@ impl<'a> Gate<'a> {
     }
 
     fn why(&self, predicate: &str, refusal: &Refusal<'_>) -> String {
-        let arch = self.target.capability.to_string();
+        let arch = self.target.device.to_string();
         let host = Properties {
             cuda: refusal.cuda.as_deref(),
             driver: Some(&refusal.driver),

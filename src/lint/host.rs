@@ -64,10 +64,11 @@ pub fn entrypoint_file(evidence: &Evidence) -> Option<&EvidenceFile> {
 pub fn driver_window(target: &Target, catalog: &Catalog) -> Option<Problem> {
     let driver = &target.driver.as_ref()?.lowest;
     // Jetsons have drivers of their own, numbered apart.
-    if crate::catalog::compat::is_tegra(target.capability) {
+    let capability = target.capability()?;
+    if crate::catalog::compat::is_tegra(capability) {
         return None;
     }
-    let window = catalog.drivers().window(target.capability)?;
+    let window = catalog.drivers().window(capability)?;
     let early = window.first_driver.filter(|first| driver.branch() < *first);
     let late = window.last_driver.filter(|last| driver.branch() > *last);
     let (what, help) = match (early, late) {
@@ -242,8 +243,7 @@ mod tests {
         let catalog = Catalog::embedded();
         let target = parse_target(target, catalog).unwrap();
         let cores = [bare(0, Role::Core, &lab.0, catalog)];
-        let host =
-            Host { driver: target.driver.as_ref().map(|d| d.lowest.clone()), ..Host::bare(target.capability) };
+        let host = Host { driver: target.driver.as_ref().map(|d| d.lowest.clone()), ..Host::bare(target.device) };
         cuda_major(&target, &host, &lab.0, &cores, catalog)
     }
 

@@ -51,7 +51,7 @@ fn easier(target: &Target, other: &Target) -> Vec<String> {
     if target.required && !other.required {
         out.push(format!("the target {name} is not required"));
     }
-    if target.capability != other.capability {
+    if target.device != other.device {
         out.push(format!("the target {name} is another GPU: {}", shown(&other.gpu)));
     }
     let lowest = |t: &Target| t.driver.as_ref().map(|d| d.lowest.clone());

@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::report::{
     ArchRow, CatalogId, ComponentReport, DeviceCode, FileVerdict, ImageReport, Library, MinDriver, ModuleCounts,
-    Plan, Report, Role, RowsReport, StatsReport, TargetReport, Tool, arch_of,
+    Plan, Report, Role, RowsReport, StatsReport, TargetReport, Tool,
 };
 
 /// Version of the JSON schema.
@@ -165,7 +165,7 @@ fn arch_list(evidence: &Evidence) -> Option<Vec<String>> {
             .items
             .iter()
             .filter(|i| matches!(i.item.form, Form::Sass | Form::Ptx))
-            .map(|i| (i.item.form == Form::Ptx, i.item.arch))
+            .filter_map(|i| Some((i.item.form == Form::Ptx, i.item.arch.sm()?)))
             .collect();
         if archs.len() >= GENERAL {
             common = Some(match common {
@@ -187,7 +187,7 @@ fn target(case: &TargetCase<'_>) -> TargetReport {
     TargetReport {
         name: case.target.name.clone(),
         gpu: case.target.gpu.clone(),
-        arch: arch_of(case.target.capability),
+        arch: case.target.device.arch(),
         driver: case.target.driver.as_ref().map(ToString::to_string),
         virtualisation: Some(case.target.virtualisation).filter(|v| *v != Virtualisation::None),
         verdict: case.verdict,
@@ -241,7 +241,7 @@ fn device_code(evidence: &Evidence, catalog: &Catalog) -> Vec<DeviceCode> {
     with_code
         .map(|file| {
             // Rows differ by what a driver's choice depends on.
-            let mut rows: BTreeMap<(SmArch, Form, Container, bool, String), ArchRow> = BTreeMap::new();
+            let mut rows: BTreeMap<(crate::model::Arch, Form, Container, bool, String), ArchRow> = BTreeMap::new();
             for module in &file.facts.modules {
                 for count in &module.items {
                     let item = count.item;

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{case, forward};
 use crate::catalog::Catalog;
 use crate::catalog::compat::{Host, taken};
+use crate::catalog::verdict;
 use crate::config::Fleet;
-use crate::model::{Container, Evidence, EvidenceFile, Form, Item, Module, SmArch, escape};
+use crate::model::{Arch, Container, Evidence, EvidenceFile, Form, Item, Module, escape};
 use crate::report::{ArchSize, ComponentSize, Sizes, Unused};
 
 #[derive(Default, Clone, Copy)]
@@ -27,7 +28,7 @@ impl Sum {
 }
 
 /// By architecture, then form.
-type Archs = BTreeMap<(SmArch, Form), Sum>;
+type Archs = BTreeMap<(Arch, Form), Sum>;
 
 /// Name and version.
 type Who = (String, Option<String>);
@@ -99,7 +100,7 @@ fn weigh<'a>(
     let wanted: Vec<&Item> = hosts.into_iter().flatten().flat_map(|host| taken(items(), host)).collect();
     module.items.iter().map(move |count| {
         let mut sum = Sum { entries: count.entries, bytes: count.bytes, ..Sum::default() };
-        let driver_s = matches!(count.item.form, Form::Sass | Form::Ptx) && count.item.arch.capability().is_some();
+        let driver_s = verdict::loads(&count.item);
         if hosts.is_none() || !driver_s {
             sum.not_judged = if targets { count.bytes } else { 0 };
         } else if !wanted.iter().any(|item| std::ptr::eq(*item, &count.item)) {
@@ -153,7 +154,7 @@ fn finish(components: BTreeMap<Who, Archs>, vendor: Option<u64>, stored: u64) ->
 }
 
 fn listed(archs: Archs, targets: bool) -> Vec<ArchSize> {
-    let row = |((arch, form), sum): ((SmArch, Form), Sum)| ArchSize {
+    let row = |((arch, form), sum): ((Arch, Form), Sum)| ArchSize {
         arch,
         form,
         entries: sum.entries,

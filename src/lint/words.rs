@@ -3,7 +3,7 @@
 use super::case::{ComponentCase, ComponentCause, FileCase, TargetCase};
 use crate::catalog::compat::Block;
 use crate::catalog::verdict::{Cause, summary};
-use crate::model::{Component, Evidence, Gap, Verdict, escape};
+use crate::model::{Component, Evidence, Gap, Maker, Verdict, escape};
 
 /// "torch 2.7.0+cu126".
 pub fn component(component: &Component) -> String {
@@ -68,11 +68,11 @@ fn cause_text(cause: &Cause, case: &TargetCase<'_>, file: Option<&FileCase<'_>>)
     let has = || {
         let told = |f: &FileCase<'_>| {
             let name = escape(f.file.path.file_name());
-            format!(": {name} has {}", summary(&f.file.facts.modules))
+            format!(": {name} has {}", summary(&f.file.facts.modules, target.maker()))
         };
         file.map_or(String::new(), told)
     };
-    let cc = target.capability;
+    let cc = target.device;
     match cause {
         Cause::Fits => match file.map(|f| f.judgement.counts) {
             Some(c) if c.compatible == 0 && c.native > 0 => format!("machine code made for {cc}"),
@@ -102,13 +102,18 @@ fn cause_text(cause: &Cause, case: &TargetCase<'_>, file: Option<&FileCase<'_>>)
             let most =
                 file.map_or(String::new(), |f| format!(", those of {} first", escape(f.file.path.file_name())));
             format!(
-                "{missing} of {of} modules have no device code for {cc}{most}: \"no kernel image\" (209) in use"
+                "{missing} of {of} modules have no device code for {cc}{most}: {} in use",
+                no_image(target.maker())
             )
         }
         Cause::Partly { missing, of, block: Some(block) } => {
             format!("{missing} of {of} modules: {}", block_text(*block, case))
         }
-        Cause::NoImage => format!("no device code for {cc}{}: \"no kernel image is available\" (209)", has()),
+        Cause::NoImage => format!("no device code for {cc}{}: {}", has(), no_image(target.maker())),
+        Cause::OtherMakers => {
+            let maker = target.maker();
+            format!("no code for {maker}'s GPUs{}", has())
+        }
         Cause::Refused(block) => {
             let name = file.map_or(String::new(), |f| format!("{}: ", escape(f.file.path.file_name())));
             format!("{name}{}", block_text(*block, case))
@@ -117,6 +122,15 @@ fn cause_text(cause: &Cause, case: &TargetCase<'_>, file: Option<&FileCase<'_>>)
             "only code that a linker or compiler must finish at run time (LTO-IR, tile IR)".to_owned()
         }
         Cause::Incomplete(why) => format!("its device code could not be listed whole: {why}"),
+    }
+}
+
+/// What a program says that finds no code for its GPU.
+fn no_image(maker: Maker) -> &'static str {
+    match maker {
+        Maker::Nvidia => "\"no kernel image is available\" (209)",
+        Maker::Amd => "\"Unable to find code object for all current devices\" (hipErrorNoBinaryForGpu)",
+        Maker::Intel => "\"No kernel named … was found\" (PI_ERROR_INVALID_BINARY)",
     }
 }
 
@@ -141,17 +155,27 @@ fn block_text(block: Block, case: &TargetCase<'_>) -> String {
         Block::PtxTooNew(isa) => format!(
             "{}'s only code here is PTX {isa}, newer than {driver} compiles: \"PTX was compiled with an unsupported \
              toolchain\" (222)",
-            target.capability
+            target.device
         ),
         Block::Compressed => format!(
             "its code for {} is compressed with zstd, which {driver} cannot read (550.54.14 is the first that can): \
              \"device kernel image is invalid\" (200)",
-            target.capability
+            target.device
         ),
         Block::JitDisabled => format!(
             "only PTX for {}, and the image forbids compiling it (CUDA_DISABLE_PTX_JIT): \"PTX JIT compilation was \
              disabled\" (223)",
-            target.capability
+            target.device
+        ),
+        Block::Xnack { wants_on: true } => format!(
+            "its code for {} was made for retrying page faults (xnack+), which is off unless HSA_XNACK=1 is set: {}",
+            target.device,
+            no_image(Maker::Amd)
+        ),
+        Block::Xnack { wants_on: false } => format!(
+            "its code for {} was made without retrying page faults (xnack-), which HSA_XNACK=1 turns on: {}",
+            target.device,
+            no_image(Maker::Amd)
         ),
     }
 }
@@ -161,11 +185,12 @@ pub fn rule_of(component: &ComponentCase<'_>) -> Option<&'static str> {
     Some(match &component.cause {
         ComponentCause::NoVariant { .. } | ComponentCause::VariantUnknown(_) => "no-variant-for-image",
         ComponentCause::Code(cause) => match cause {
-            Cause::NoImage | Cause::Partly { block: None, .. } => "no-device-code-for-target",
+            Cause::NoImage | Cause::OtherMakers | Cause::Partly { block: None, .. } => "no-device-code-for-target",
             Cause::Refused(b) | Cause::Partly { block: Some(b), .. } => match b {
                 Block::PtxTooNew(_) => "ptx-too-new-for-driver",
                 Block::Compressed => "compressed-code-needs-newer-driver",
                 Block::JitDisabled => "jit-disabled",
+                Block::Xnack { .. } => "xnack-mode-differs",
             },
             Cause::MostlySpecial { .. } => "code-mostly-for-other-targets",
             Cause::SpecialsElsewhere { .. } | Cause::SiblingServes => "special-code-for-other-targets",

@@ -1,9 +1,11 @@
-//! CUDA architectures: `sm_90`, `sm_90a`, `sm_100f`, and compute capabilities: 9.0.
+//! What device code was made for: CUDA architectures (`sm_90`, `sm_90a`, `sm_100f`), AMD's target ids, Intel's IP
+//! versions, and code for all GPUs of a maker. And compute capabilities: 9.0.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::version::{ParseVersionError, serde_as_text};
+use super::{GfxArch, IntelIp};
 
 /// A compute capability, a property of a GPU: 8.9, 12.0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -114,6 +116,121 @@ impl FromStr for SmArch {
 }
 serde_as_text!(SmArch, "SmArch");
 
+/// What device code was made for, whoever makes the GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Arch {
+    Sm(SmArch),
+    Gfx(GfxArch),
+    /// AMD's SPIR-V: compiled for whatever AMD GPU there is.
+    AmdSpirv,
+    Intel(IntelIp),
+    /// SPIR-V of SYCL and OpenCL: compiled for whatever Intel GPU there is.
+    Spir64,
+    /// Nothing that is understood.
+    Unknown,
+}
+
+impl Arch {
+    /// The CUDA architecture, if it is one.
+    pub fn sm(self) -> Option<SmArch> {
+        match self {
+            Self::Sm(arch) => Some(arch),
+            Self::Gfx(_) | Self::AmdSpirv | Self::Intel(_) | Self::Spir64 | Self::Unknown => None,
+        }
+    }
+
+    /// The AMD target id, if it is one.
+    pub fn gfx(self) -> Option<GfxArch> {
+        match self {
+            Self::Gfx(arch) => Some(arch),
+            Self::Sm(_) | Self::AmdSpirv | Self::Intel(_) | Self::Spir64 | Self::Unknown => None,
+        }
+    }
+
+    /// Whose GPUs it is for; `None` where it is not understood.
+    pub fn maker(self) -> Option<Maker> {
+        match self {
+            Self::Sm(arch) => arch.capability().map(|_| Maker::Nvidia),
+            Self::Gfx(_) | Self::AmdSpirv => Some(Maker::Amd),
+            Self::Intel(_) | Self::Spir64 => Some(Maker::Intel),
+            Self::Unknown => None,
+        }
+    }
+}
+
+impl From<SmArch> for Arch {
+    fn from(arch: SmArch) -> Self {
+        Self::Sm(arch)
+    }
+}
+
+impl From<GfxArch> for Arch {
+    fn from(arch: GfxArch) -> Self {
+        Self::Gfx(arch)
+    }
+}
+
+impl From<IntelIp> for Arch {
+    fn from(ip: IntelIp) -> Self {
+        Self::Intel(ip)
+    }
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sm(arch) => arch.fmt(f),
+            Self::Gfx(arch) => arch.fmt(f),
+            Self::AmdSpirv => f.write_str("amdgcnspirv"),
+            Self::Intel(ip) => ip.fmt(f),
+            Self::Spir64 => f.write_str("spir64"),
+            Self::Unknown => f.write_str("unknown"),
+        }
+    }
+}
+
+impl FromStr for Arch {
+    type Err = ParseVersionError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "amdgcnspirv" => Self::AmdSpirv,
+            "spir64" => Self::Spir64,
+            "unknown" => Self::Unknown,
+            _ if text.starts_with("gfx") => Self::Gfx(text.parse()?),
+            _ if text.starts_with("intel_gpu_") => Self::Intel(text.parse()?),
+            _ => Self::Sm(text.parse()?),
+        })
+    }
+}
+serde_as_text!(Arch, "Arch");
+
+/// A maker of GPUs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Maker {
+    Nvidia,
+    Amd,
+    Intel,
+}
+
+impl Maker {
+    pub const ALL: [Self; 3] = [Self::Nvidia, Self::Amd, Self::Intel];
+
+    /// "NVIDIA".
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nvidia => "NVIDIA",
+            Self::Amd => "AMD",
+            Self::Intel => "Intel",
+        }
+    }
+}
+
+impl fmt::Display for Maker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,5 +253,16 @@ mod tests {
         assert_eq!(SmArch::new(4_294_967_280, Feature::Plain).capability(), None);
         assert!("12.0".parse::<Capability>().unwrap() > "9.0".parse().unwrap());
         assert!("8.10".parse::<Capability>().is_err());
+    }
+
+    #[test]
+    fn code_of_all_makers_has_a_text() {
+        for text in
+            ["sm_90a", "gfx90a:xnack+", "gfx11-generic", "amdgcnspirv", "intel_gpu_12_60_7", "spir64", "unknown"]
+        {
+            assert_eq!(text.parse::<Arch>().unwrap().to_string(), text);
+        }
+        assert_eq!(Arch::Sm(SmArch::new(0, Feature::Plain)).maker(), None);
+        assert_eq!("gfx942".parse::<Arch>().unwrap().maker(), Some(Maker::Amd));
     }
 }

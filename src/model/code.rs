@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Asked, CudaVersion, Exports, Gap, Import, PtxIsa, SmArch, ToolFacts};
+use super::{Arch, Asked, CudaVersion, Exports, Gap, GfxArch, Import, PtxIsa, ToolFacts};
 
 /// The form of device code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -13,12 +13,13 @@ pub enum Form {
     Sass,
     /// CUDA PTX, compiled by the driver at load time.
     Ptx,
-    /// NVVM bitcode for link-time optimisation; never loadable by itself.
+    /// Bitcode for link-time optimisation (NVVM's, LLVM's); never loadable by itself.
     LtoIr,
     /// CUDA tile IR; needs a compiler.
     TileIr,
     /// AMD GPU code object.
     CodeObject,
+    /// SPIR-V, compiled by the driver at load time: Intel's, or AMD's own.
     Spirv,
     /// Intel GPU machine code.
     Native,
@@ -26,13 +27,14 @@ pub enum Form {
     Unknown,
 }
 
-/// How a fatbin entry's payload is packed.
+/// How device code is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Packing {
     None,
     Lz4,
-    /// Needs a driver of 550.54.14 or newer (CUDA 12.4) to load.
+    Zlib,
+    /// In fatbins: needs a driver of 550.54.14 or newer (CUDA 12.4) to load.
     Zstd,
     Unknown,
 }
@@ -40,9 +42,9 @@ pub enum Packing {
 /// One piece of device code, as far as a driver's choice depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Item {
-    pub arch: SmArch,
+    pub arch: Arch,
     pub form: Form,
-    /// The kind number in the header, for forms that are not understood.
+    /// The kind number in the header, for forms that are not understood; of code objects their version, 2 to 6.
     pub kind: u16,
     /// PTX only.
     pub isa: Option<PtxIsa>,
@@ -69,9 +71,23 @@ pub enum Container {
     Cubin,
     /// PTX as plain text.
     PtxText,
+    /// A clang offload bundle, as HIP registers it.
+    Bundle,
+    /// The same, compressed (`CCOB`).
+    CompressedBundle,
+    /// An AMD code object outside any bundle.
+    CodeObject,
+    /// LLVM's OffloadBinary: OpenMP, OpenACC, HIP of the new driver.
+    OffloadBinary,
+    /// An archive of kernels that were taken out of a HIP library.
+    Kpack,
+    /// An image that a SYCL program registers.
+    Sycl,
+    /// An Intel GPU binary, or an ocloc archive of them, outside any program.
+    Zebin,
 }
 
-/// Modules (fatbin regions: what one translation unit registers) of equal make-up within one file. A driver
+/// Modules (fatbin regions, bundles: what one translation unit registers) of equal make-up within one file. A driver
 /// chooses one item per module, so coverage is judged module by module, never over a file's union.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Module {
@@ -108,6 +124,14 @@ pub enum FileKind {
     Fatbin,
     Cubin,
     Ptx,
+    /// An AMD code object, `.co` or `.hsaco`.
+    CodeObject,
+    /// Clang offload bundles, plain or compressed, or OffloadBinaries, in a file of their own.
+    Bundle,
+    /// An archive of kernels that were taken out of HIP libraries, `.kpack`.
+    Kpack,
+    /// An Intel GPU binary.
+    Zebin,
     /// Starts as ELF, but its header cannot be read.
     BrokenElf,
 }
@@ -117,16 +141,30 @@ impl FileKind {
     pub fn loadable(self) -> bool {
         match self {
             Self::Object | Self::Archive => false,
-            Self::SharedObject | Self::Executable | Self::Fatbin | Self::Cubin | Self::Ptx | Self::BrokenElf => {
-                true
-            }
+            Self::SharedObject
+            | Self::Executable
+            | Self::Fatbin
+            | Self::Cubin
+            | Self::Ptx
+            | Self::CodeObject
+            | Self::Bundle
+            | Self::Kpack
+            | Self::Zebin
+            | Self::BrokenElf => true,
         }
     }
 
     pub fn is_elf(self) -> bool {
         match self {
             Self::SharedObject | Self::Executable | Self::Object | Self::BrokenElf => true,
-            Self::Archive | Self::Fatbin | Self::Cubin | Self::Ptx => false,
+            Self::Archive
+            | Self::Fatbin
+            | Self::Cubin
+            | Self::Ptx
+            | Self::CodeObject
+            | Self::Bundle
+            | Self::Kpack
+            | Self::Zebin => false,
         }
     }
 }
@@ -139,6 +177,8 @@ impl Machine {
     pub const X86_64: Self = Self(62);
     pub const AARCH64: Self = Self(183);
     pub const CUDA: Self = Self(190);
+    pub const INTELGT: Self = Self(205);
+    pub const AMDGPU: Self = Self(224);
 
     /// The OCI platform architecture that runs it.
     pub fn platform(self) -> Option<&'static str> {
@@ -188,6 +228,23 @@ pub struct ElfFacts {
     pub system_dirs: Vec<String>,
 }
 
+/// Kernels that lie in other files than the program that registers them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kpack {
+    /// A HIP library whose kernels were taken out (its wrappers say `HIPK`).
+    Reference {
+        /// Its name in the archives, where the library says it.
+        kernel: Option<String>,
+        /// Archives, relative to the library's folder; `@GFXARCH@` stands for the target.
+        paths: Vec<String>,
+        /// The numbers of its code objects in the archives. Sorted.
+        indices: Vec<u32>,
+    },
+    /// An archive: by `NAME#INDEX` what it holds. Sorted.
+    Archive { binaries: Vec<(String, Vec<GfxArch>)> },
+}
+
 /// Everything that scanning one file yields.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileFacts {
@@ -203,6 +260,8 @@ pub struct FileFacts {
     /// The file is a compiler of device code.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool: Option<ToolFacts>,
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub kpack: Option<Kpack>,
     /// The version that a library's own strings give (NCCL).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub says_version: Option<String>,
@@ -223,6 +282,7 @@ impl FileFacts {
             modules: Vec::new(),
             arch_flags: None,
             tool: None,
+            kpack: None,
             says_version: None,
             compat_hosts: None,
             gaps: Vec::new(),

@@ -3,10 +3,13 @@
 mod arch;
 mod change;
 mod code;
+mod device;
 mod digest;
 mod evidence;
 mod finding;
 mod gap;
+mod gfx;
+mod intel;
 mod links;
 mod loads;
 mod name;
@@ -15,9 +18,10 @@ mod target;
 mod tool;
 mod version;
 
-pub use arch::{Capability, Feature, SmArch};
+pub use arch::{Arch, Capability, Feature, Maker, SmArch};
 pub use change::{Built, Change, KnobForm, Setting};
-pub use code::{Container, ElfFacts, FileFacts, FileKind, Form, Item, ItemCount, Machine, Module, Packing};
+pub use code::{Container, ElfFacts, FileFacts, FileKind, Form, Item, ItemCount, Kpack, Machine, Module, Packing};
+pub use device::Device;
 pub use digest::Digest;
 pub use evidence::{
     Component, ConfigFacts, Evidence, EvidenceFile, ImageFacts, LayerSummary, Manager, Package, Platform, Stats,
@@ -26,6 +30,8 @@ pub use finding::{
     Accepted, AcceptedBy, Confidence, EditReport, FilePlace, Finding, FixReport, Related, Severity, Verdict,
 };
 pub use gap::{Gap, GapEffect};
+pub use gfx::{GfxArch, GfxMode, GfxProcessor};
+pub use intel::IntelIp;
 pub use links::{Asked, AskedVersion, Exports, Import, fnv1a};
 pub use loads::{Law, Loads, Need, Outcome, Unmet, UnmetKind};
 pub use name::package_name;

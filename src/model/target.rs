@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Capability, DriverVersion, Platform};
+use super::{Capability, Device, DriverVersion, Maker, Platform};
 
 /// The class of a GPU product; forward compatibility depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -128,9 +128,9 @@ impl fmt::Display for DriverRange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
     pub name: String,
-    /// As shown: the catalog's product name, or `sm_90` for a bare architecture.
+    /// As shown: the catalog's product name, or `sm_90`, `gfx942` for a bare architecture.
     pub gpu: String,
-    pub capability: Capability,
+    pub device: Device,
     pub driver: Option<DriverRange>,
     pub class: Option<GpuClass>,
     /// NVML's brand as the fleet gives it; without one, the catalog says what it may be.
@@ -147,10 +147,19 @@ pub struct Target {
 }
 
 impl Target {
+    /// NVIDIA's compute capability; `None`: a GPU of another maker.
+    pub fn capability(&self) -> Option<Capability> {
+        self.device.capability()
+    }
+
+    pub fn maker(&self) -> Maker {
+        self.device.maker()
+    }
+
     /// "RTX 5090 (12.0)": as messages name it.
     pub fn label(&self) -> String {
-        let capability = self.capability.to_string();
-        let bare = self.gpu.starts_with("sm_") || self.gpu == capability;
+        let device = self.device.to_string();
+        let bare = self.gpu == self.device.arch().to_string() || self.gpu == device;
         let how = match self.virtualisation {
             Virtualisation::None => String::new(),
             other => format!(", {other}"),
@@ -158,7 +167,7 @@ impl Target {
         match (bare, how.is_empty()) {
             (true, true) => self.gpu.clone(),
             (true, false) => format!("{} ({})", self.gpu, how.trim_start_matches(", ")),
-            (false, _) => format!("{} ({capability}{how})", self.gpu),
+            (false, _) => format!("{} ({device}{how})", self.gpu),
         }
     }
 }

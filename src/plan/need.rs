@@ -136,7 +136,7 @@ fn add_code<'c, 'a>(needs: &mut Vec<Need<'c, 'a>>, case: &'c TargetCase<'a>, com
     let need = &mut needs[at];
     join(need, case);
     if let What::Code { missing, blocks, .. } = &mut need.what {
-        missing.insert(case.target.capability);
+        missing.extend(case.target.capability());
         if let ComponentCause::Code(Cause::Refused(block) | Cause::Partly { block: Some(block), .. }) =
             &component.cause
         {

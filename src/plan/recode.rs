@@ -25,7 +25,7 @@ fn module(before: &[Module], built: &Built, catalog: &Catalog) -> Module {
     let written = built.toolkit.and_then(|t| catalog.toolkits().ptx_isa(t));
     let isa = written.or_else(|| items().filter_map(|i| i.item.isa).max());
     let item = |arch: SmArch, form: Form, isa: Option<PtxIsa>| ItemCount {
-        item: Item { arch, form, kind: 0, isa, packing, toolkit: built.toolkit },
+        item: Item { arch: arch.into(), form, kind: 0, isa, packing, toolkit: built.toolkit },
         entries: 1,
         bytes: 0,
     };

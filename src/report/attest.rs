@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Report, Tool};
-use crate::model::{Digest, Finding, GapEffect, Platform, Severity, SmArch, Verdict, Virtualisation};
+use crate::model::{Arch, Digest, Finding, GapEffect, Platform, Severity, Verdict, Virtualisation};
 
 /// What statements are called by in-toto.
 const STATEMENT: &str = "https://in-toto.io/Statement/v1";
@@ -79,7 +79,7 @@ pub struct Judged {
     pub name: String,
     pub gpu: String,
     /// `sm_90`.
-    pub arch: SmArch,
+    pub arch: Arch,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

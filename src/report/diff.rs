@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{MinDriver, Role, Style, Tool, diff_table};
-use crate::model::{Capability, Digest, Form, Gap, ImagePath, Manager, Platform, SmArch, Verdict};
+use crate::model::{Arch, Device, Digest, Form, Gap, ImagePath, Manager, Platform, Verdict};
 
 /// The whole report. Lists hold what differs, and are empty where nothing does.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -84,7 +84,7 @@ pub enum LossKind {
 pub struct TargetChange {
     pub name: String,
     pub gpu: String,
-    pub arch: SmArch,
+    pub arch: Arch,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// False: reported, never a loss.
@@ -140,11 +140,11 @@ pub struct ComponentChange {
 /// Loadable device code of one architecture.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct ArchChange {
-    pub arch: SmArch,
+    pub arch: Arch,
     pub form: Form,
     /// Of the capabilities that it serves, those that the component serves worse without it (or, of code that was won,
     /// better with it). Empty: other code serves all of them as well.
-    pub matters_for: Vec<Capability>,
+    pub matters_for: Vec<Device>,
     /// Of code that was lost: what the component has now for the capability that it was made for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub instead: Vec<Code>,
@@ -152,25 +152,25 @@ pub struct ArchChange {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Code {
-    pub arch: SmArch,
+    pub arch: Arch,
     pub form: Form,
 }
 
 /// Modules that have loadable code of one architecture.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct CountChange {
-    pub arch: SmArch,
+    pub arch: Arch,
     pub form: Form,
     pub old: u64,
     pub new: u64,
     /// Of the capabilities that it serves, those that the component serves worse, or better.
-    pub matters_for: Vec<Capability>,
+    pub matters_for: Vec<Device>,
 }
 
 /// What a component is on a GPU of that capability of which nothing else is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ServedChange {
-    pub capability: Capability,
+    pub capability: Device,
     /// Absent: it has no code there, not even for others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<Verdict>,

@@ -12,7 +12,7 @@ use super::diff::{
 use super::paint::{Ink, Page, cell, span};
 use super::text::{bytes, clean, code, count};
 use super::{Role, Style};
-use crate::model::{Capability, GapEffect, Verdict};
+use crate::model::{Device, GapEffect, Verdict};
 
 /// Rows of a list of packages, libraries or gaps without `-v`.
 const LISTED: usize = 12;
@@ -198,13 +198,13 @@ fn codes(list: impl Iterator<Item = Code>) -> String {
 
 /// `5.0 5.2 6.0: ok → fail`, one line for each change of words.
 fn served(list: &[ServedChange]) -> Vec<String> {
-    let mut groups: BTreeMap<(Option<Verdict>, Option<Verdict>), Vec<Capability>> = BTreeMap::new();
+    let mut groups: BTreeMap<(Option<Verdict>, Option<Verdict>), Vec<Device>> = BTreeMap::new();
     for change in list {
         groups.entry((change.old, change.new)).or_default().push(change.capability);
     }
     let word = |w: Option<Verdict>| w.map_or("no code", Verdict::word);
-    let text = |((old, new), all): ((Option<Verdict>, Option<Verdict>), Vec<Capability>)| {
-        let list: Vec<String> = all.iter().map(Capability::to_string).collect();
+    let text = |((old, new), all): ((Option<Verdict>, Option<Verdict>), Vec<Device>)| {
+        let list: Vec<String> = all.iter().map(Device::to_string).collect();
         format!("{}: {} → {}", list.join(" "), word(old), word(new))
     };
     groups.into_iter().map(text).collect()

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::paint::{Ink, Page, cell, span};
 use super::text::{bytes, clean, columns, count};
 use super::{ArchRow, DeviceCode, Library, Report, Style, table};
-use crate::model::{Container, CudaVersion, FileKind, Form, ImagePath, Packing, PtxIsa, SmArch};
+use crate::model::{Arch, Container, CudaVersion, FileKind, Form, ImagePath, Packing, PtxIsa};
 
 /// Everything about the files, in the order of their paths, ending in a line feed.
 pub fn render(report: &Report, style: &Style) -> String {
@@ -46,6 +46,10 @@ fn kind_word(kind: FileKind) -> &'static str {
         FileKind::Fatbin => "fatbin",
         FileKind::Cubin => "cubin",
         FileKind::Ptx => "PTX text",
+        FileKind::CodeObject => "AMD code object",
+        FileKind::Bundle => "offload bundle",
+        FileKind::Kpack => "kpack archive",
+        FileKind::Zebin => "Intel GPU binary",
         FileKind::BrokenElf => "ELF with a damaged header",
     }
 }
@@ -74,7 +78,7 @@ fn linkage(page: &mut Page<'_>, library: &Library) {
 }
 
 /// What rows are told apart by.
-type Key = (u8, SmArch, Option<PtxIsa>, Packing, Option<(Container, bool, Option<CudaVersion>)>);
+type Key = (u8, Arch, Option<PtxIsa>, Packing, Option<(Container, bool, Option<CudaVersion>)>);
 
 fn device_code(page: &mut Page<'_>, code: &DeviceCode) {
     let modules = count(usize::try_from(code.modules).unwrap_or(usize::MAX), "module", "modules");
@@ -118,6 +122,13 @@ fn cells(row: &ArchRow, entries: u64, size: u64, fine: bool) -> Vec<String> {
             Container::Fatbin => "fatbin",
             Container::Cubin => "cubin",
             Container::PtxText => "text",
+            Container::Bundle => "bundle",
+            Container::CompressedBundle => "CCOB bundle",
+            Container::CodeObject => "code object",
+            Container::OffloadBinary => "offload binary",
+            Container::Kpack => "kpack",
+            Container::Sycl => "SYCL image",
+            Container::Zebin => "zebin",
         };
         out.push(if row.relocatable { format!("{holder}, relocatable") } else { holder.to_owned() });
         out.push(row.toolkit.map_or_else(dash, |t| t.to_string()));
@@ -142,6 +153,7 @@ fn packing_word(packing: Packing) -> &'static str {
     match packing {
         Packing::None => "none",
         Packing::Lz4 => "lz4",
+        Packing::Zlib => "zlib",
         Packing::Zstd => "zstd",
         Packing::Unknown => "unknown",
     }

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::Sizes;
 use crate::model::{
-    Capability, Change, Container, CudaVersion, Digest, FileKind, Finding, Form, Gap, ImagePath, LayerSummary,
-    Package, Packing, Platform, PtxIsa, Severity, SmArch, Stats, ToolKind, Toolkit, Verdict, Virtualisation,
+    Arch, Change, Container, CudaVersion, Digest, FileKind, Finding, Form, Gap, ImagePath, LayerSummary, Package,
+    Packing, Platform, PtxIsa, Severity, SmArch, Stats, ToolKind, Toolkit, Verdict, Virtualisation,
 };
 
 /// The whole report of one image, or (image and targets absent) of single files.
@@ -156,8 +156,8 @@ pub struct MinDriver {
 pub struct TargetReport {
     pub name: String,
     pub gpu: String,
-    /// `sm_90`.
-    pub arch: SmArch,
+    /// `sm_90`, `gfx942`, `intel_gpu_12_60_7`.
+    pub arch: Arch,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<String>,
     /// `mig`, `vgpu` or `passthrough`; absent: the GPU itself.
@@ -240,7 +240,7 @@ pub struct DeviceCode {
 /// Equal code of one file, summed.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ArchRow {
-    pub arch: SmArch,
+    pub arch: Arch,
     pub form: Form,
     pub container: Container,
     pub entries: u64,
@@ -480,9 +480,4 @@ pub struct StatsReport {
     /// Only with `--stats`: the bytes of layers, as stored, that this run has read; none of those from the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stored_bytes_read: Option<u64>,
-}
-
-/// A fleet target's capability, for tables.
-pub fn arch_of(capability: Capability) -> SmArch {
-    SmArch::from(capability)
 }

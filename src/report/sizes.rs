@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::model::{Form, SmArch};
+use crate::model::{Arch, Form};
 
 /// Bytes of device code. All are stored bytes of entries: compressed entries as they lie in their file, without the
 /// headers around them; layers that are compressed again hold less.
@@ -22,7 +22,7 @@ pub struct Sizes {
 /// Code of one architecture and form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ArchSize {
-    pub arch: SmArch,
+    pub arch: Arch,
     pub form: Form,
     pub entries: u64,
     pub bytes: u64,

@@ -2,7 +2,7 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::model::{Form, SmArch, escape};
+use crate::model::{Arch, Form, escape};
 
 /// Makes text from outside safe to print on one line: control and invisible characters are escaped as paths escape
 /// them. Backslashes stay, since messages quote paths that are escaped already.
@@ -123,17 +123,26 @@ pub fn bytes(n: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// `sm_90a`, `ptx 90`: device code in tables.
-pub fn code(arch: SmArch, form: Form) -> String {
-    let number = format!("{}{}", arch.number, arch.suffix());
+/// An architecture where its maker is known: `90a`, `gfx942`, `12.60.7`.
+pub fn bare_arch(arch: Arch) -> String {
+    match arch {
+        Arch::Sm(arch) => format!("{}{}", arch.number, arch.suffix()),
+        Arch::Intel(ip) => ip.dotted(),
+        Arch::Gfx(_) | Arch::AmdSpirv | Arch::Spir64 | Arch::Unknown => arch.to_string(),
+    }
+}
+
+/// `sm_90a`, `ptx 90`, `gfx942`: device code in tables.
+pub fn code(arch: Arch, form: Form) -> String {
+    let number = bare_arch(arch);
     match form {
         Form::Sass => format!("sm_{number}"),
         Form::Ptx => format!("ptx {number}"),
         Form::LtoIr => format!("lto-ir {number}"),
         Form::TileIr => format!("tile-ir {number}"),
-        Form::CodeObject => format!("amd {number}"),
-        Form::Spirv => "spirv".to_owned(),
-        Form::Native => "intel".to_owned(),
+        Form::CodeObject => number,
+        Form::Spirv => format!("spirv {number}"),
+        Form::Native => format!("intel {number}"),
         Form::Unknown => format!("unknown {number}"),
     }
 }

@@ -50,7 +50,7 @@ fn installed(report: &Report, dists: &[&str]) -> bool {
 
 /// "8.0|535.183.01|ok|prod-a100".
 fn row(target: &TargetReport) -> String {
-    let capability = target.arch.capability().map(|c| c.to_string()).unwrap_or_default();
+    let capability = target.arch.sm().and_then(|a| a.capability()).map(|c| c.to_string()).unwrap_or_default();
     let word = match target.verdict {
         Verdict::Ok | Verdict::Warn | Verdict::Slow => "runs",
         Verdict::Fail | Verdict::Blocked | Verdict::Cpu => "fails",

@@ -3,7 +3,6 @@
 use super::FleetError;
 use super::show::{Source, made_by, show};
 use crate::catalog::Catalog;
-use crate::catalog::lookup::GpuError;
 use crate::cli::args::FromInstancesArgs;
 use crate::cli::basis;
 use crate::cli::error::CliError;
@@ -43,10 +42,6 @@ fn machine(word: &str, catalog: &Catalog) -> Result<Machine, FleetError> {
             // What its product says of the platform already is left to the product.
             let platform = platform.filter(|p| !found.platforms().contains(p));
             Seen::Gpu { kind: Kind { platform, virtualisation, ..Kind::of(found.name()) }, remarks }
-        }
-        Err(GpuError::OtherMaker { maker, .. }) => {
-            let why = format!("this version judges no GPU of {maker}");
-            Seen::LeftOut(Left { what: gpu.clone(), why, gpu: Some(gpu.clone()) })
         }
         Err(error) => Seen::LeftOut(Left { what: gpu.clone(), why: error.to_string(), gpu: None }),
     };

@@ -30,6 +30,7 @@ pub fn for_blocks(need: &Need<'_, '_>, blocks: &BTreeSet<Block>, cx: &Cx<'_, '_>
                 let row = "NVCC manual, --compress-mode: needs a driver of CUDA 12.4 or newer".to_owned();
                 found.push(driver(need, least, summary, row));
             }
+            Block::Xnack { .. } => {}
             Block::JitDisabled => {
                 let config = &need.evidence().image.config;
                 let on = |name: &&str| config.var(name).is_some_and(|v| v == "1");

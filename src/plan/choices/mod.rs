@@ -38,7 +38,7 @@ impl Cx<'_, '_> {
     fn fleet(&self) -> BTreeSet<Capability> {
         let of = |required: bool| -> BTreeSet<Capability> {
             let cases = self.cases.iter().filter(|c| !c.is_foreign() && (c.target.required || !required));
-            cases.map(|c| c.target.capability).collect()
+            cases.filter_map(|c| c.target.capability()).collect()
         };
         let required = of(true);
         if required.is_empty() { of(false) } else { required }

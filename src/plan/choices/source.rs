@@ -53,7 +53,7 @@ pub fn choices(
 
 /// The fleet's architectures; a suffix is kept where the present build has code of that capability only with it.
 fn wanted(component: &ComponentCase<'_>, fleet: &BTreeSet<Capability>) -> Vec<SmArch> {
-    let present: BTreeSet<SmArch> = items(component).map(|i| i.arch).collect();
+    let present: BTreeSet<SmArch> = items(component).filter_map(|i| i.arch.sm()).collect();
     let one = |cc: &Capability| {
         let plain = SmArch::from(*cc);
         let own = present.iter().filter(|a| a.capability() == Some(*cc));
@@ -288,7 +288,7 @@ fn toolkit_note(
 fn older_ptx(need: &Need<'_, '_>, component: &ComponentCase<'_>, isa: PtxIsa, cx: &Cx<'_, '_>) -> Option<Choice> {
     let reads =
         cx.cases.iter().filter(|c| need.targets.contains(&c.target.name)).filter_map(|c| c.host.jit).min()?;
-    let all: BTreeSet<SmArch> = items(component).map(|i| i.arch).collect();
+    let all: BTreeSet<SmArch> = items(component).filter_map(|i| i.arch.sm()).collect();
     let toolkits = cx.catalog.toolkits();
     let fits = |cuda: &CudaVersion| {
         toolkits.ptx_isa(*cuda).is_some_and(|own| own <= reads)
@@ -297,7 +297,8 @@ fn older_ptx(need: &Need<'_, '_>, component: &ComponentCase<'_>, isa: PtxIsa, cx
     let cuda = toolkits.all().iter().map(|t| t.cuda).filter(fits).max()?;
     let info = &need.evidence().components[component.index];
     let of = |form: Form| -> Vec<SmArch> {
-        let archs: BTreeSet<SmArch> = items(component).filter(|i| i.form == form).map(|i| i.arch).collect();
+        let archs: BTreeSet<SmArch> =
+            items(component).filter(|i| i.form == form).filter_map(|i| i.arch.sm()).collect();
         archs.into_iter().collect()
     };
     let written = toolkits.ptx_isa(cuda)?;

@@ -6,7 +6,7 @@ use super::super::table;
 use super::super::text::{bytes, count};
 use super::super::{DeviceCode, Report};
 use super::page::Page;
-use crate::model::{Form, SmArch};
+use crate::model::{Arch, Form};
 
 /// Bars, and components.
 const SHOWN: usize = 80;
@@ -88,7 +88,7 @@ pub(super) fn section(page: &mut Page, report: &Report, prefix: &str) {
 }
 
 fn bars(page: &mut Page, code: &[DeviceCode]) {
-    let mut sums: BTreeMap<SmArch, BTreeMap<Kind, u64>> = BTreeMap::new();
+    let mut sums: BTreeMap<Arch, BTreeMap<Kind, u64>> = BTreeMap::new();
     for file in code {
         for row in &file.archs {
             let kind = if file.not_judged.is_some() { Kind::NotJudged } else { Kind::of(row.form) };

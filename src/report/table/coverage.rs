@@ -57,14 +57,14 @@ pub(in crate::report) fn compact(archs: &[&ArchRow]) -> String {
     };
     let list = |form: Form, relocatable: bool| {
         let set: BTreeSet<_> = of(form, relocatable).map(|a| a.arch).collect();
-        set.iter().map(|a| format!("{}{}", a.number, a.suffix())).collect::<Vec<_>>().join(" ")
+        set.into_iter().map(crate::report::text::bare_arch).collect::<Vec<_>>().join(" ")
     };
     let forms = [
         (Form::Sass, "sm_"),
         (Form::Ptx, "ptx "),
         (Form::LtoIr, "lto-ir "),
         (Form::TileIr, "tile-ir "),
-        (Form::CodeObject, "amd "),
+        (Form::CodeObject, ""),
         (Form::Spirv, "spirv "),
         (Form::Native, "intel "),
         (Form::Unknown, "unknown "),

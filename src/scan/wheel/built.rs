@@ -35,5 +35,5 @@ pub fn built_of(checked: &Checked, package: &str) -> Built {
 }
 
 fn archs(module: &Module, form: Option<Form>) -> BTreeSet<SmArch> {
-    module.items.iter().filter(|i| form.is_none_or(|f| i.item.form == f)).map(|i| i.item.arch).collect()
+    module.items.iter().filter(|i| form.is_none_or(|f| i.item.form == f)).filter_map(|i| i.item.arch.sm()).collect()
 }

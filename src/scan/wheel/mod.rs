@@ -15,7 +15,7 @@ use crate::catalog::Catalog;
 use crate::image::ImageError;
 use crate::image::index::{self, Index, IndexError, Opened, Question, Settings};
 use crate::image::sources::OpenOptions;
-use crate::model::{Digest, Evidence, EvidenceFile, Form, SmArch};
+use crate::model::{Arch, Digest, Evidence, EvidenceFile, Form};
 
 /// How wheels are looked at.
 #[derive(Clone)]
@@ -146,7 +146,7 @@ impl Checked {
                 continue;
             }
             out.modules += module.count;
-            let mut kinds: Vec<(Form, SmArch)> = module.items.iter().map(|i| (i.item.form, i.item.arch)).collect();
+            let mut kinds: Vec<(Form, Arch)> = module.items.iter().map(|i| (i.item.form, i.item.arch)).collect();
             kinds.sort_unstable();
             kinds.dedup();
             for kind in kinds {
@@ -175,7 +175,7 @@ fn is_loaded(file: &EvidenceFile) -> bool {
 pub struct Archs {
     pub modules: u64,
     /// Modules that have such code.
-    pub by_code: BTreeMap<(Form, SmArch), u64>,
+    pub by_code: BTreeMap<(Form, Arch), u64>,
 }
 
 impl Archs {

@@ -128,8 +128,14 @@ pub fn is_seen(lint: &Lint<'_>, setting: &ArchSetting<'_>) -> bool {
 
 /// What a list does for a target. `isa` is of the toolkit that writes its PTX, where that is known.
 pub fn fit(lint: &Lint<'_>, list: &ArchList, isa: Option<PtxIsa>, target: &Target) -> Fit {
-    let item =
-        |arch: &SmArch, form| Item { arch: *arch, form, kind: 0, isa, packing: Packing::None, toolkit: None };
+    let item = |arch: &SmArch, form| Item {
+        arch: (*arch).into(),
+        form,
+        kind: 0,
+        isa,
+        packing: Packing::None,
+        toolkit: None,
+    };
     let sass = list.sass.iter().map(|a| item(a, Form::Sass));
     let items: Vec<Item> = sass.chain(list.ptx.iter().map(|a| item(a, Form::Ptx))).collect();
     let driver = target.driver.as_ref().map(|d| &d.lowest);
@@ -138,14 +144,14 @@ pub fn fit(lint: &Lint<'_>, list: &ArchList, isa: Option<PtxIsa>, target: &Targe
         cuda: driver.and_then(|d| drivers.native_cuda(d)),
         jit: driver.and_then(|d| drivers.ptx_isa(d)),
         driver: driver.cloned(),
-        ..Host::bare(target.capability)
+        ..Host::bare(target.device)
     };
     module_fit(&items, &host)
 }
 
 /// The capabilities of targets, each once, ascending.
 pub fn capabilities<'t>(targets: impl IntoIterator<Item = &'t Target>) -> Vec<Capability> {
-    let mut out: Vec<Capability> = targets.into_iter().map(|t| t.capability).collect();
+    let mut out: Vec<Capability> = targets.into_iter().filter_map(Target::capability).collect();
     out.sort_unstable();
     out.dedup();
     out

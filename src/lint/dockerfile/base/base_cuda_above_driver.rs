@@ -84,7 +84,7 @@ fn judge(lint: &Lint<'_>, base: &Base, gate: &Gate, target: &Target) -> Option<(
 
 /// Whether a driver still drives the target's GPU: R590 no more Volta.
 fn knows(lint: &Lint<'_>, library: &DriverVersion, target: &Target) -> bool {
-    let window = lint.catalog.drivers().window(target.capability);
+    let window = target.capability().and_then(|cc| lint.catalog.drivers().window(cc));
     window.and_then(|w| w.last_driver).is_none_or(|last| library.branch() <= last)
 }
 

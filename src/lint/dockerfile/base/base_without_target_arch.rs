@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::from::{Image, images};
 use crate::catalog::arch_lists::Grammar;
 use crate::catalog::bases::BaseFamily;
-use crate::catalog::compat::{Fit, is_tegra, sass_serves};
+use crate::catalog::compat::{Fit, on_tegra, sass_serves};
 use crate::catalog::extensions::{Prebuilt, Unset};
 use crate::lint::dockerfile::archs::{Archs, fit, in_force};
 use crate::lint::dockerfile::builds::{Build, By};
@@ -36,11 +36,12 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
             .targets
             .iter()
             .filter(|t| {
-                !is_tegra(t.capability) && !toolkit.toolkit.sm.iter().any(|a| sass_serves(*a, t.capability))
+                !on_tegra(t)
+                    && t.capability().is_some_and(|cc| !toolkit.toolkit.sm.iter().any(|a| sass_serves(*a, cc)))
             })
             .collect();
         let Some(first) = missing.first() else { continue };
-        let wanted = lint.catalog.toolkits().toolkits_for(first.capability);
+        let wanted = first.capability().and_then(|cc| lint.catalog.toolkits().toolkits_for(cc));
         // Newer toolkits drop old GPUs altogether; older ones can write PTX that a newer GPU's driver compiles.
         let too_old = wanted.is_some_and(|(first, _)| first > cuda);
         let lists: Vec<_> =

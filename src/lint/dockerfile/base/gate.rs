@@ -81,7 +81,7 @@ impl Gate {
             (None, Some((brands, _))) => brands.iter().map(String::as_str).collect(),
             (None, None) => return None,
         };
-        let arch = target.capability.to_string();
+        let arch = target.device.to_string();
         // A bare branch stands for its releases: one that is met is enough.
         let newest = host.is_branch().then(|| format!("{host}.9999"));
         let drivers: Vec<String> = std::iter::once(host.to_string()).chain(newest).collect();

@@ -1,7 +1,7 @@
 //! The base's forward-compat libcuda forced before the host's by LD_LIBRARY_PATH.
 
 use crate::catalog::bases::BaseFamily;
-use crate::catalog::compat::is_tegra;
+use crate::catalog::compat::on_tegra;
 use crate::catalog::forward::Eligible;
 use crate::lint::dockerfile::wheels::{compat_library, drives, with_drivers};
 use crate::lint::dockerfile::{Found, Lint, Set};
@@ -80,7 +80,7 @@ fn compat(set: &Set<'_>, deep: bool) -> Option<String> {
 
 fn judge(lint: &Lint<'_>, target: &Target, library: &DriverVersion) -> Fate {
     let Some(host) = target.driver.as_ref().map(|d| &d.lowest) else { return Fate::Fine };
-    if is_tegra(target.capability) || matches!(target.runtime, Runtime::Wsl | Runtime::Tegra) {
+    if on_tegra(target) || matches!(target.runtime, Runtime::Wsl | Runtime::Tegra) {
         return Fate::Fine;
     }
     let forward = lint.catalog.forward();

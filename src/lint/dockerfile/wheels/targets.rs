@@ -1,9 +1,9 @@
 //! What the fleet makes of a wheel.
 
-use crate::catalog::compat::{Fit, Host, is_tegra, module_fit, sass_serves};
+use crate::catalog::compat::{Fit, Host, module_fit, on_tegra, sass_serves};
 use crate::catalog::wheels::{TorchArchs, TorchWheel};
 use crate::lint::dockerfile::Lint;
-use crate::model::{Capability, CudaVersion, Form, Item, Packing, PtxIsa, SmArch, Target};
+use crate::model::{Capability, CudaVersion, Device, Form, Item, Packing, PtxIsa, SmArch, Target};
 
 /// How a wheel's code serves a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,9 +16,9 @@ pub enum Service {
     Unknown,
 }
 
-pub fn service(archs: &TorchArchs, capability: Capability) -> Service {
+pub fn service(archs: &TorchArchs, device: Device) -> Service {
     let item = |arch: &SmArch, form: Form| Item {
-        arch: *arch,
+        arch: (*arch).into(),
         form,
         kind: 2,
         isa: None::<PtxIsa>,
@@ -27,7 +27,7 @@ pub fn service(archs: &TorchArchs, capability: Capability) -> Service {
     };
     let sass = archs.sass.iter().map(|a| item(a, Form::Sass));
     let items: Vec<Item> = sass.chain(archs.ptx.iter().map(|a| item(a, Form::Ptx))).collect();
-    match module_fit(&items, &Host::bare(capability)) {
+    match module_fit(&items, &Host::bare(device)) {
         Fit::Native | Fit::Compatible => Service::Yes,
         Fit::Jit => Service::Jit,
         Fit::Uncertain(_) => Service::Unknown,
@@ -43,7 +43,7 @@ pub fn discrete<'a>(lint: &'a Lint<'_>) -> impl Iterator<Item = (&'a Target, &'s
         true => "amd64",
         false => "arm64",
     };
-    lint.targets.iter().filter(|t| !is_tegra(t.capability)).map(move |t| (t, machine(t)))
+    lint.targets.iter().filter(|t| !on_tegra(t)).map(move |t| (t, machine(t)))
 }
 
 /// Whether a target's lowest driver runs programs of a CUDA version. Nothing is known of it without a driver.
@@ -55,7 +55,7 @@ pub fn runs(lint: &Lint<'_>, target: &Target, cuda: CudaVersion) -> Option<bool>
 /// The builds of a version that serve some targets and that their drivers run, oldest CUDA first; of a later version
 /// where there are none.
 pub fn better(lint: &Lint<'_>, version: &str, targets: &[&Target], machine: &str) -> Vec<TorchWheel> {
-    let capabilities: Vec<Capability> = targets.iter().map(|t| t.capability).collect();
+    let capabilities: Vec<Capability> = targets.iter().filter_map(|t| t.capability()).collect();
     let covering = lint.catalog.wheels().torch_variants_covering(version, &capabilities, machine, &sass_serves);
     let driven = |wheel: &TorchWheel| targets.iter().all(|t| runs(lint, t, wheel.cuda) != Some(false));
     let same: Vec<_> = covering.same.into_iter().filter(driven).collect();

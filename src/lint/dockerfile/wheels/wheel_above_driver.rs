@@ -6,7 +6,7 @@ use super::packages::{Installed, MOST_TOLD, Package};
 use super::targets::{names, runs, with_drivers};
 use super::torch::{self, From};
 use crate::catalog::bases::BaseFamily;
-use crate::catalog::compat::is_tegra;
+use crate::catalog::compat::on_tegra;
 use crate::catalog::forward::Eligible;
 use crate::catalog::system_packages::SystemKind;
 use crate::catalog::wheels::index_cuda;
@@ -35,8 +35,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
         if seen.contains(&(wheel.stage, wheel.cuda.major)) {
             continue;
         }
-        let judged =
-            |t: &&Target| !is_tegra(t.capability) && t.runtime != Runtime::Wsl && t.runtime != Runtime::Tegra;
+        let judged = |t: &&Target| !on_tegra(t) && t.runtime != Runtime::Wsl && t.runtime != Runtime::Tegra;
         let low = |t: &&Target| runs(lint, t, wheel.cuda) == Some(false);
         let bad: Vec<&Target> = lint.targets.iter().filter(judged).filter(low).collect();
         let (helped, left): (Vec<&Target>, Vec<&Target>) = bad.into_iter().partition(|t| serves(lint, &wheel, t));
@@ -167,7 +166,7 @@ fn serves(lint: &Lint<'_>, wheel: &Wheel, target: &Target) -> bool {
 
 /// Whether a driver still drives the target's GPU: R590 no more Volta.
 pub fn drives(lint: &Lint<'_>, library: &DriverVersion, target: &Target) -> bool {
-    let window = lint.catalog.drivers().window(target.capability);
+    let window = target.capability().and_then(|cc| lint.catalog.drivers().window(cc));
     window.and_then(|w| w.last_driver).is_none_or(|last| library.branch() <= last)
 }
 

@@ -58,7 +58,7 @@ fn taken(lint: &Lint<'_>, torch: &Torch<'_>, machine: &str) -> Option<Taken> {
 fn judge(lint: &Lint<'_>, torch: &Torch<'_>, fleet: &[&Target], machine: &str, out: &mut Vec<Found>) {
     let Some(taken) = taken(lint, torch, machine) else { return };
     let of = |which: Service| -> Vec<&Target> {
-        fleet.iter().copied().filter(|t| service(&taken.archs, t.capability) == which).collect()
+        fleet.iter().copied().filter(|t| service(&taken.archs, t.device) == which).collect()
     };
     let (mut older, mut none): (Vec<&Target>, Vec<&Target>) = (Vec::new(), Vec::new());
     for target in of(Service::No) {
@@ -113,7 +113,7 @@ fn found(
     }
     found.because.push(taken.archs.because.clone());
     found.because.extend(taken.because.iter().cloned());
-    found = found.label(format!("no code for {}", bad.first().map_or(String::new(), |t| t.capability.to_string())));
+    found = found.label(format!("no code for {}", bad.first().map_or(String::new(), |t| t.device.to_string())));
     let (advice, wheel) = advice(lint, taken, fleet, bad, machine);
     found.help = advice;
     if let Some(wheel) = wheel {
@@ -151,7 +151,7 @@ fn another_version_serves(
         };
         let Some(older) = wheels.newest_torch_on(name, &specifier) else { return false };
         let archs = wheels.torch_archs(&older.version, name, machine);
-        if archs.is_some_and(|a| service(&a, target.capability) == Service::Yes) {
+        if archs.is_some_and(|a| service(&a, target.device) == Service::Yes) {
             return true;
         }
         below = older.version;
