@@ -193,7 +193,7 @@ pub enum Serves {
 
 /// What a list does for a GPU, by the law of coverage. Keywords add nothing: ask [`ArchList::is_closed`] first.
 pub fn serves(list: &ArchList, gpu: Capability) -> Serves {
-    match fit(list, &Host::bare(gpu)) {
+    match fit(list, &Host::bare(gpu.into())) {
         Fit::Missing | Fit::Blocked(_) => Serves::No,
         Fit::Uncertain(_) => Serves::Unsure,
         Fit::Jit => Serves::Ptx,

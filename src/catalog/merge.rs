@@ -395,7 +395,7 @@ mod tests {
         let catalog = with("gpus.toml", text).unwrap();
         let merged = catalog.merged().unwrap();
         assert_eq!((merged.added, merged.replaced, merged.files.as_slice()), (1, 0, &["gpus.toml".to_owned()][..]));
-        assert_eq!(catalog.gpu("x900").unwrap().capability.to_string(), "9.0");
+        assert_eq!(catalog.gpu("x900").unwrap().device.to_string(), "9.0");
         assert_ne!(catalog.digest(), Catalog::embedded().digest());
         assert_eq!(catalog.digest(), with("gpus.toml", text).unwrap().digest());
         assert!(Catalog::embedded().gpu("x900").is_err());

@@ -252,7 +252,7 @@ mod tests {
         let cx = Context {
             torch_cuda: cuda.map(|c| c.parse().unwrap()),
             override_value: set,
-            capability: Capability::new(cc.0, cc.1),
+            device: Capability::new(cc.0, cc.1).into(),
         };
         match row.choose(&files.iter().collect::<Vec<_>>(), cx) {
             Choice::Loaded { path, .. } => path.file_name_lossy().into_owned(),
@@ -305,8 +305,8 @@ mod tests {
         let paths = |texts: &[&str]| texts.iter().map(ImagePath::new).collect::<Vec<_>>();
         let chosen = |dist: &str, paths: &[ImagePath], major, minor| {
             let row = components.variant_of(dist, None).unwrap();
-            let capability = Capability::new(major, minor);
-            let cx = Context { torch_cuda: None, override_value: None, capability };
+            let device = Capability::new(major, minor).into();
+            let cx = Context { torch_cuda: None, override_value: None, device };
             match row.choose(&paths.iter().collect::<Vec<_>>(), cx) {
                 Choice::Loaded { path, .. } => path.to_string(),
                 other => format!("{other:?}"),
