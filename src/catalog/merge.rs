@@ -58,7 +58,7 @@ const IDENTITIES: &[(&str, &str, &[&str])] = &[
     ("components.toml", "idle", &["name"]),
     ("components.toml", "profiler", &["name"]),
     ("components.toml", "union", &["name"]),
-    ("components.toml", "variant", &["name", "below"]),
+    ("components.toml", "variant", &["name", "below", "key"]),
     ("components.toml", "vendor", &["name"]),
     ("cuda_tags.toml", "release", &["cuda"]),
     ("cuda_tags.toml", "tag", &["cuda", "flavours", "distros"]),

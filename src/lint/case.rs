@@ -6,9 +6,9 @@ use super::problem::Problem;
 use super::{Judged, compilers, driver_files, environment, forward, gate, host, words};
 use crate::catalog::Catalog;
 use crate::catalog::compat::Host;
-use crate::catalog::variants::{Choice, Context, WhenMissing};
+use crate::catalog::variants::{Choice, Context, TorchBuild, WhenMissing};
 use crate::catalog::verdict::{self, Cause, Code, Counts, Judgement};
-use crate::model::{Container, CudaVersion, Evidence, EvidenceFile, GapEffect, Module, Platform, Target, Verdict};
+use crate::model::{ClaimKind, Container, Evidence, EvidenceFile, GapEffect, Module, Platform, Target, Verdict};
 use crate::report::Role;
 
 /// A file's word.
@@ -219,11 +219,11 @@ pub fn loaded<'a>(
     }
     let mut note = None;
     let mut cause = None;
-    if let Some(row) = rows.variant_of(&component.name, component.version.as_deref()) {
+    if let Some(row) = rows.variant_for(&component.name, component.version.as_deref(), host.maker()) {
         files.retain(|f| !row.is_other(&f.path));
         let config = &evidence.image.config;
         let cx = Context {
-            torch_cuda: torch_cuda(evidence),
+            torch: torch_build(evidence),
             override_value: row.override_env.as_deref().and_then(|name| config.var(name)),
             device: host.device,
         };
@@ -325,9 +325,9 @@ pub fn component<'a>(
 pub fn bare<'a>(index: usize, role: Role, evidence: &'a Evidence, catalog: &Catalog) -> ComponentCase<'a> {
     let component = &evidence.components[index];
     let rows = catalog.components();
-    let variant = rows.variant_of(&component.name, component.version.as_deref());
     // Which variant is loaded depends on the target; what each needs says nothing of the package.
-    let fixed = |f: &&EvidenceFile| variant.is_none_or(|row| !row.is_variant(&f.path) && !row.is_other(&f.path));
+    let fixed =
+        |f: &&EvidenceFile| !rows.is_variant(&component.name, component.version.as_deref(), &f.path);
     let own = |f: &&EvidenceFile| f.component == Some(index) && super::roles::counts(f, catalog);
     let files = evidence.files.iter().filter(own).filter(fixed);
     let judgement = Judgement {
@@ -371,9 +371,19 @@ fn keep_best(judged: &mut Vec<FileCase<'_>>) {
     }
 }
 
-/// `torch.version.cuda`.
-fn torch_cuda(evidence: &Evidence) -> Option<CudaVersion> {
-    evidence.cuda_of("torch")
+/// `torch.version.cuda`, `.hip`, `.xpu`.
+fn torch_build(evidence: &Evidence) -> TorchBuild {
+    let claim = |kind| evidence.claim("torch", kind).map(|c| c.value.as_str());
+    // `6.4.43482-0f2d60242` is 6.4.
+    let pair = |value: &str| {
+        let mut parts = value.split('.').map(|p| p.parse().ok());
+        Some((parts.next()??, parts.next()??))
+    };
+    TorchBuild {
+        cuda: evidence.cuda_of("torch").map(|v| (v.major, v.minor)),
+        hip: claim(ClaimKind::Rocm).and_then(pair),
+        xpu: claim(ClaimKind::Xpu).and_then(|v| Some((v.get(..4)?.parse().ok()?, 0))),
+    }
 }
 
 /// The target's word: the worst that counts, and its one line.

@@ -247,6 +247,12 @@ impl Evidence {
         self.cuda_claim(component).map(|(version, _)| version)
     }
 
+    /// What a file of a component says about it.
+    pub fn claim(&self, component: &str, kind: ClaimKind) -> Option<&Claim> {
+        let name = super::package_name(component);
+        self.claims.iter().find(|c| c.kind == kind && super::package_name(&c.component) == name)
+    }
+
     /// The same, with the claim: of some only the major is known.
     pub fn cuda_claim(&self, component: &str) -> Option<(CudaVersion, &Claim)> {
         let name = super::package_name(component);
