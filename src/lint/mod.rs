@@ -12,6 +12,7 @@ mod gate;
 #[cfg(test)]
 mod golden;
 mod host;
+mod kpack;
 #[cfg(test)]
 pub(crate) mod lab;
 mod libraries;
