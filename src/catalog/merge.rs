@@ -65,6 +65,7 @@ const IDENTITIES: &[(&str, &str, &[&str])] = &[
     ("cudnn.toml", "cudnn", &["version", "cuda"]),
     ("cudnn.toml", "pypi", &["package"]),
     ("cudnn.toml", "tensorrt", &["version"]),
+    ("data_libraries.toml", "library", &["name"]),
     ("distros.toml", "distro", &["title"]),
     ("dockerfile_uses.toml", "capability_user", &["name"]),
     ("dockerfile_uses.toml", "conda_channel", &["name"]),

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::version::{ParseVersionError, serde_as_text};
 use super::{
-    Claim, ClaimKind, CudaVersion, Digest, FileFacts, Gap, ImagePath, LdCache, Libc, Loads, Need, Toolkit,
+    Claim, ClaimKind, CudaVersion, DataSet, Digest, FileFacts, Gap, ImagePath, LdCache, Libc, Loads, Need, Toolkit,
 };
 
 /// An OCI platform, `linux/arm64/v8`.
@@ -217,6 +217,9 @@ pub struct Evidence {
     /// `usr/local/cuda/include/curand.h`. Links count. Sorted.
     #[serde(default)]
     pub landmarks: Vec<ImagePath>,
+    /// Libraries' device code and databases that lie in data files. Sorted by root, then library.
+    #[serde(default)]
+    pub data_sets: Vec<DataSet>,
     /// What the loader would do, one row per ELF file that loads something, by file.
     #[serde(default)]
     pub loads: Vec<Loads>,
@@ -288,6 +291,9 @@ impl Evidence {
         self.files.iter().all(|f| {
             f.layer.is_none_or(|l| l < self.image.layers.len())
                 && f.component.is_none_or(|c| c < self.components.len())
+        }) && self.data_sets.iter().all(|d| {
+            d.layer.is_none_or(|l| l < self.image.layers.len())
+                && d.component.is_none_or(|c| c < self.components.len())
         }) && self.loads.iter().all(|l| l.file < self.files.len())
             && self.loads.is_sorted_by(|a, b| a.file < b.file)
             && self.files.is_sorted_by(|a, b| a.path <= b.path)
