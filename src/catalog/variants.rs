@@ -320,15 +320,7 @@ mod tests {
 
     #[test]
     fn each_maker_has_its_own() {
-        let names = [
-            "cuda128.so",
-            "rocm64.so",
-            "rocm70.so",
-            "rocm714.so",
-            "rocm72.so",
-            "xpu2025.so",
-            "xpu2026.so",
-        ];
+        let names = ["cuda128.so", "rocm64.so", "rocm70.so", "rocm714.so", "rocm72.so", "xpu2025.so", "xpu2026.so"];
         let files = files(&names.map(|n| n.trim_end_matches(".so")));
         let pick = |maker: Maker, torch: TorchBuild, set: Option<&str>, device: &str| {
             let row = Catalog::embedded().components().variant_for("bitsandbytes", Some("0.50.2"), maker).unwrap();
@@ -347,7 +339,9 @@ mod tests {
         assert!(pick(Maker::Amd, hip(5, 7), None, "gfx942").starts_with("Error: libbitsandbytes_rocm57.so"));
         assert_eq!(pick(Maker::Amd, hip(7, 2), Some("70"), "gfx942"), "rocm70.so");
         assert!(pick(Maker::Amd, build(Some("12.8"), None), None, "gfx942").contains("built for CUDA 12.8"));
-        assert!(pick(Maker::Nvidia, hip(7, 2), None, "9.0").starts_with("Cpu: the image's torch is built for ROCm"));
+        assert!(
+            pick(Maker::Nvidia, hip(7, 2), None, "9.0").starts_with("Cpu: the image's torch is built for ROCm")
+        );
         assert!(pick(Maker::Amd, TorchBuild::default(), None, "gfx942").contains("torch.version.hip"));
         let xpu = TorchBuild { xpu: Some((2026, 0)), ..TorchBuild::default() };
         assert_eq!(pick(Maker::Intel, xpu, None, "12.60.7"), "xpu2026.so");
@@ -355,13 +349,11 @@ mod tests {
 
     /// The file name chosen for a version of bitsandbytes, or what is missing.
     fn pick(version: &str, tags: &[&str], cuda: Option<&str>, set: Option<&str>, cc: (u16, u16)) -> String {
-        let row = Catalog::embedded().components().variant_for("bitsandbytes", Some(version), Maker::Nvidia).unwrap();
+        let row =
+            Catalog::embedded().components().variant_for("bitsandbytes", Some(version), Maker::Nvidia).unwrap();
         let files = files(tags);
-        let cx = Context {
-            torch: build(cuda, None),
-            override_value: set,
-            device: Capability::new(cc.0, cc.1).into(),
-        };
+        let cx =
+            Context { torch: build(cuda, None), override_value: set, device: Capability::new(cc.0, cc.1).into() };
         match row.choose(&files.iter().collect::<Vec<_>>(), cx) {
             Choice::Loaded { path, .. } => path.file_name_lossy().into_owned(),
             Choice::Missing { wanted, then } => format!("{then:?}: {wanted}"),

@@ -8,7 +8,9 @@ use crate::catalog::Catalog;
 use crate::catalog::compat::Host;
 use crate::catalog::variants::{Choice, Context, TorchBuild, WhenMissing};
 use crate::catalog::verdict::{self, Cause, Code, Counts, Judgement};
-use crate::model::{ClaimKind, Container, Evidence, EvidenceFile, FileKind, GapEffect, Maker, Module, Platform, Target, Verdict};
+use crate::model::{
+    ClaimKind, Container, Evidence, EvidenceFile, FileKind, GapEffect, Maker, Module, Platform, Target, Verdict,
+};
 use crate::report::Role;
 
 /// A file's word.
@@ -366,8 +368,7 @@ pub fn bare<'a>(index: usize, role: Role, evidence: &'a Evidence, catalog: &Cata
     let component = &evidence.components[index];
     let rows = catalog.components();
     // Which variant is loaded depends on the target; what each needs says nothing of the package.
-    let fixed =
-        |f: &&EvidenceFile| !rows.is_variant(&component.name, component.version.as_deref(), &f.path);
+    let fixed = |f: &&EvidenceFile| !rows.is_variant(&component.name, component.version.as_deref(), &f.path);
     let own = |f: &&EvidenceFile| f.component == Some(index) && super::roles::counts(f, catalog);
     let files = evidence.files.iter().filter(own).filter(fixed);
     let judgement = Judgement {

@@ -7,7 +7,8 @@ use super::driver_files::{MOUNT, is_compat, release};
 use crate::catalog::Catalog;
 use crate::catalog::forward::{Activation, Eligible};
 use crate::model::{
-    Confidence, DriverVersion, Evidence, ImagePath, Law, LdCache, Maker, Outcome, Runtime, Target, Verdict, Virtualisation,
+    Confidence, DriverVersion, Evidence, ImagePath, Law, LdCache, Maker, Outcome, Runtime, Target, Verdict,
+    Virtualisation,
 };
 
 const NOT_USABLE: &str = "forward-compat-not-usable";

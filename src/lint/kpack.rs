@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::model::{
-    Arch, Container, Device, Evidence, EvidenceFile, Form, GfxArch, GfxMode, ImagePath, Item, ItemCount, Kpack, Module,
-    Packing,
+    Arch, Container, Device, Evidence, EvidenceFile, Form, GfxArch, GfxMode, ImagePath, Item, ItemCount, Kpack,
+    Module, Packing,
 };
 
 /// What stands for the target in an archive's name.

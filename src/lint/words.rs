@@ -114,9 +114,9 @@ fn cause_text(cause: &Cause, case: &TargetCase<'_>, file: Option<&FileCase<'_>>)
             let maker = target.maker();
             format!("no code for {maker}'s GPUs{}", has())
         }
-        Cause::Elsewhere(archives) => format!(
-            "its kernels lie in archives of which none is in the image ({archives}): hipErrorFileNotFound"
-        ),
+        Cause::Elsewhere(archives) => {
+            format!("its kernels lie in archives of which none is in the image ({archives}): hipErrorFileNotFound")
+        }
         Cause::Refused(block) => {
             let name = file.map_or(String::new(), |f| format!("{}: ", escape(f.file.path.file_name())));
             format!("{name}{}", block_text(*block, case))

@@ -5,8 +5,8 @@ mod dockerfile;
 pub use self::dockerfile::lint;
 use super::*;
 use crate::model::{
-    Accepted, AcceptedBy, Confidence, Container, Digest, EditReport, FileKind, FilePlace, Finding, FixReport, Form,
-    Gap, GapEffect, ImagePath, LayerSummary, Manager, Package, Packing, Platform, Related, Arch, Stats, Verdict,
+    Accepted, AcceptedBy, Arch, Confidence, Container, Digest, EditReport, FileKind, FilePlace, Finding, FixReport,
+    Form, Gap, GapEffect, ImagePath, LayerSummary, Manager, Package, Packing, Platform, Related, Stats, Verdict,
 };
 
 const TORCH: &str = "opt/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so";

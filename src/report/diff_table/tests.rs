@@ -8,7 +8,7 @@ use super::super::json::diff_schema;
 use super::super::table::tests::{golden, lawful};
 use super::super::{MinDriver, sample};
 use super::*;
-use crate::model::{Digest, Form, ImagePath, Manager, Platform, Arch};
+use crate::model::{Arch, Digest, Form, ImagePath, Manager, Platform};
 
 fn arch(text: &str) -> Arch {
     text.parse().unwrap()
