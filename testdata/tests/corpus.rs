@@ -55,6 +55,7 @@ fn found(facts: &FileFacts) -> Rows {
                 Packing::None => "none",
                 Packing::Lz4 => "lz4",
                 Packing::Zstd => "zstd",
+                Packing::Zlib => "zlib",
                 Packing::Unknown => "unknown",
             };
             let isa = match (module.container, row.item.isa) {
