@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::arch_grammar;
 use super::compat::{Fit, Host, module_fit};
 use super::{CatalogError, Tables, Trust};
-use crate::model::{Arch, Capability, Form, Item, Packing, SmArch};
+use crate::model::{Arch, Capability, Form, Item, Maker, Packing, SmArch};
 
 pub(super) const FILE: &str = "arch_variables.toml";
 
@@ -39,14 +39,6 @@ pub enum Grammar {
     Gfx,
     /// Not understood; any value stands.
     Free,
-}
-
-/// Who makes the GPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Maker {
-    Nvidia,
-    Amd,
 }
 
 /// One variable, `[[variable]]`.
@@ -193,7 +185,7 @@ pub enum Serves {
 
 /// What a list does for a GPU, by the law of coverage. Keywords add nothing: ask [`ArchList::is_closed`] first.
 pub fn serves(list: &ArchList, gpu: Capability) -> Serves {
-    match fit(list, &Host::bare(gpu)) {
+    match fit(list, &Host::bare(gpu.into())) {
         Fit::Missing | Fit::Blocked(_) => Serves::No,
         Fit::Uncertain(_) => Serves::Unsure,
         Fit::Jit => Serves::Ptx,

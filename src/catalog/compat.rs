@@ -103,9 +103,9 @@ pub struct Host {
 
 impl Host {
     /// A host of which only the GPU is known.
-    pub fn bare(device: impl Into<Device>) -> Self {
+    pub fn bare(device: Device) -> Self {
         Self {
-            device: device.into(),
+            device,
             also: Vec::new(),
             always_ecc: false,
             driver: None,
@@ -291,7 +291,7 @@ fn text_fit(item: &Item, host: &Host) -> Fit {
 
 /// Whether machine code of an architecture serves a GPU, by the plain rule: for tables of wheels and plans.
 pub fn sass_serves(arch: SmArch, gpu: Capability) -> bool {
-    matches!(sass(arch, gpu, &Host::bare(gpu)), Fit::Native | Fit::Compatible)
+    matches!(sass(arch, gpu, &Host::bare(gpu.into())), Fit::Native | Fit::Compatible)
 }
 
 #[cfg(test)]
@@ -380,7 +380,7 @@ mod tests {
         assert_eq!(fit(&["sm_101"], "11.0"), Fit::Native);
         assert_eq!(fit(&["sm_101a"], "11.0"), Fit::Native);
         assert_eq!(fit(&["sm_101"], "10.3"), Fit::Missing);
-        let mut orin = Host::bare(Capability::new(8, 7));
+        let mut orin = Host::bare(Capability::new(8, 7).into());
         orin.cuda = Some(CudaVersion::new(12, 6));
         assert_eq!(module_fit(&[item("sm_80")], &orin), Fit::Missing);
         orin.cuda = Some(CudaVersion::new(13, 2));
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn the_driver_bounds_ptx_and_compression() {
-        let mut host = Host::bare(Capability::new(9, 0));
+        let mut host = Host::bare(Capability::new(9, 0).into());
         host.jit = Some(PtxIsa::new(8, 7));
         let ptx = |major, minor| Item { isa: Some(PtxIsa::new(major, minor)), ..item("compute_80") };
         assert_eq!(module_fit(&[ptx(8, 8)], &host), Fit::Blocked(Block::PtxTooNew(PtxIsa::new(8, 8))));
@@ -399,7 +399,7 @@ mod tests {
         host.jit_disabled = true;
         assert_eq!(module_fit(&[ptx(8, 7)], &host), Fit::Blocked(Block::JitDisabled));
         let zstd = |code: &str| Item { packing: Packing::Zstd, ..item(code) };
-        let mut old = Host::bare(Capability::new(7, 0));
+        let mut old = Host::bare(Capability::new(7, 0).into());
         for (driver, want) in [("535.288.01", Fit::Blocked(Block::Compressed)), ("550.54.14", Fit::Native)] {
             old.driver = Some(driver.parse().unwrap());
             assert_eq!(module_fit(&[zstd("sm_70"), item("compute_60")], &old), want, "{driver}");
@@ -432,7 +432,7 @@ mod tests {
         assert_eq!(on(&["compute_50", "compute_80", "compute_120"], "9.0"), ["compute_80"]);
         // What may load and what surely does are both kept.
         assert_eq!(on(&["sm_80", "compute_80"], "8.7"), ["sm_80", "compute_80"]);
-        let mut forced = Host::bare(Capability::new(8, 0));
+        let mut forced = Host::bare(Capability::new(8, 0).into());
         forced.force_ptx = true;
         assert_eq!(takes(&["sm_80", "compute_80"], &forced), ["compute_80"]);
     }
@@ -454,7 +454,7 @@ mod tests {
 
     #[test]
     fn forced_jit_passes_over_machine_code() {
-        let mut host = Host::bare(Capability::new(8, 0));
+        let mut host = Host::bare(Capability::new(8, 0).into());
         host.force_ptx = true;
         assert_eq!(module_fit(&[item("sm_80")], &host), Fit::Missing);
         assert_eq!(module_fit(&[item("sm_80"), item("compute_80")], &host), Fit::Jit);

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::variants::Variant;
 use super::{CatalogError, Tables, Trust, names};
-use crate::model::{Capability, ImagePath, Manager};
+use crate::model::{Capability, ImagePath, Maker, Manager};
 
 pub(super) const FILE: &str = "components.toml";
 
@@ -184,14 +184,21 @@ impl Components {
         &self.variants
     }
 
-    /// The row about a package's variants that holds for its version; without a version, the newest row.
-    pub fn variant_of(&self, dist: &str, version: Option<&str>) -> Option<&Variant> {
+    /// The row about a package's variants for a maker's GPUs that holds for its version; without a version, the newest
+    /// row.
+    pub fn variant_for(&self, dist: &str, version: Option<&str>, maker: Maker) -> Option<&Variant> {
         let name = names::dist(dist);
-        let mut rows = self.variants.iter().filter(|v| v.dists.contains(&name));
+        let mut rows = self.variants.iter().filter(|v| v.dists.contains(&name) && v.maker() == maker);
         match version {
             Some(version) => rows.find(|v| v.holds_for(version)),
             None => rows.next_back(),
         }
+    }
+
+    /// Whether a file of a package is one of its variants, of any maker or none (CPU).
+    pub fn is_variant(&self, dist: &str, version: Option<&str>, path: &ImagePath) -> bool {
+        let rows = Maker::ALL.into_iter().filter_map(|maker| self.variant_for(dist, version, maker));
+        rows.into_iter().any(|row| row.is_variant(path) || row.is_other(path))
     }
 
     pub(super) fn tables(&self) -> [(&'static str, &[Row]); 5] {

@@ -147,7 +147,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::super::Catalog;
-    use super::super::lookup::GpuError;
     use super::*;
 
     fn instances() -> &'static Instances {

@@ -2,9 +2,10 @@
 
 use serde::Deserialize;
 
+use super::arch_lists::ArchVariables;
 use super::components::Globs;
 use super::{CatalogError, Tables, Trust, names};
-use crate::model::{Capability, ImagePath, SmArch};
+use crate::model::{Capability, ImagePath, Maker, SmArch};
 
 const FILE: &str = "build_knobs.toml";
 
@@ -90,6 +91,11 @@ impl Knob {
         (built, left)
     }
 
+    /// The first of the names that the row gives its variable.
+    pub fn first_variable(&self) -> &str {
+        self.variable.split(" / ").next().unwrap_or(&self.variable)
+    }
+
     /// Whether there is anything to set.
     pub fn can_be_set(&self) -> bool {
         !matches!(self.kind, KnobKind::Auto | KnobKind::Jit)
@@ -121,6 +127,26 @@ impl Knobs {
 
     pub fn project(&self, name: &str) -> Option<&Knob> {
         self.knobs.iter().find(|k| k.project == name)
+    }
+
+    /// The knob of a component for a maker's GPUs, by what its variable takes.
+    pub fn knob_of_maker(
+        &self,
+        component: &str,
+        paths: &[&ImagePath],
+        maker: Maker,
+        variables: &ArchVariables,
+    ) -> Option<&Knob> {
+        let name = names::dist(component);
+        let of = |k: &Knob| variables.variable(k.first_variable()).is_some_and(|v| v.maker == maker);
+        let mut rows = self.knobs.iter().zip(&self.dists).zip(&self.paths).filter(|((k, _), _)| of(k));
+        let is = |(k, dists): (&Knob, &Globs), globs: &Globs| {
+            k.dists.contains(&name)
+                || names::dist(&k.project) == name
+                || dists.matches_name(&name)
+                || paths.iter().any(|p| globs.matches(p))
+        };
+        rows.find(|((k, dists), globs)| is((k, dists), globs)).map(|((k, _), _)| k)
     }
 
     /// The knob of a component: by its name (a Python package's, or a project's own), else by the paths of its files.

@@ -87,10 +87,16 @@ fn gpus_can_be_compiled_for(catalog: &Catalog) -> Result<(), CatalogError> {
     for gpu in catalog.gpus().all() {
         let row = || format!("`{}`", gpu.name);
         let law = match gpu.device {
-            Device::Nvidia(cc) if catalog.toolkits().toolkits_for(cc).is_none() => "no toolkit compiles for it",
-            Device::Amd(arch) if catalog.processors().isa(arch.processor).is_none() => "its target has no [[isa]]",
-            Device::Intel(ip) if catalog.processors().ip(ip).is_none() => "its ip has no [[gpu]]",
-            Device::Nvidia(_) | Device::Amd(_) | Device::Intel(_) => "",
+            Device::Nvidia(cc) if catalog.toolkits().toolkits_for(cc).is_none() => {
+                format!("no toolkit compiles for {cc}")
+            }
+            Device::Amd(arch) if catalog.processors().isa(arch.processor).is_none() => {
+                format!("no [[isa]] is of {arch}")
+            }
+            Device::Intel(ip) if catalog.processors().ip(ip).is_none() => {
+                format!("no [[gpu]] is of {}", ip.dotted())
+            }
+            Device::Nvidia(_) | Device::Amd(_) | Device::Intel(_) => String::new(),
         };
         if !law.is_empty() {
             return Err(broken(GPUS, row(), law));

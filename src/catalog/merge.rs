@@ -58,13 +58,14 @@ const IDENTITIES: &[(&str, &str, &[&str])] = &[
     ("components.toml", "idle", &["name"]),
     ("components.toml", "profiler", &["name"]),
     ("components.toml", "union", &["name"]),
-    ("components.toml", "variant", &["name", "below"]),
+    ("components.toml", "variant", &["name", "below", "key"]),
     ("components.toml", "vendor", &["name"]),
     ("cuda_tags.toml", "release", &["cuda"]),
     ("cuda_tags.toml", "tag", &["cuda", "flavours", "distros"]),
     ("cudnn.toml", "cudnn", &["version", "cuda"]),
     ("cudnn.toml", "pypi", &["package"]),
     ("cudnn.toml", "tensorrt", &["version"]),
+    ("data_libraries.toml", "library", &["name"]),
     ("distros.toml", "distro", &["title"]),
     ("dockerfile_uses.toml", "capability_user", &["name"]),
     ("dockerfile_uses.toml", "conda_channel", &["name"]),
@@ -395,7 +396,7 @@ mod tests {
         let catalog = with("gpus.toml", text).unwrap();
         let merged = catalog.merged().unwrap();
         assert_eq!((merged.added, merged.replaced, merged.files.as_slice()), (1, 0, &["gpus.toml".to_owned()][..]));
-        assert_eq!(catalog.gpu("x900").unwrap().capability.to_string(), "9.0");
+        assert_eq!(catalog.gpu("x900").unwrap().device.to_string(), "9.0");
         assert_ne!(catalog.digest(), Catalog::embedded().digest());
         assert_eq!(catalog.digest(), with("gpus.toml", text).unwrap().digest());
         assert!(Catalog::embedded().gpu("x900").is_err());

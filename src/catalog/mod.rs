@@ -10,6 +10,8 @@ mod build_laws;
 pub mod compat;
 pub mod components;
 pub mod cuda_tags;
+pub mod data_libraries;
+mod data_names;
 pub mod distros;
 pub mod drivers;
 pub mod extensions;
@@ -47,6 +49,7 @@ use arch_lists::ArchVariables;
 use bases::Bases;
 use components::Components;
 use cuda_tags::CudaTags;
+use data_libraries::DataLibraries;
 use distros::Distros;
 use drivers::Drivers;
 use extensions::Extensions;
@@ -75,6 +78,7 @@ pub const FILES: &[(&str, &str)] = &[
     ("components.toml", include_str!("../../rules/data/components.toml")),
     ("cuda_tags.toml", include_str!("../../rules/data/cuda_tags.toml")),
     ("cudnn.toml", include_str!("../../rules/data/cudnn.toml")),
+    ("data_libraries.toml", include_str!("../../rules/data/data_libraries.toml")),
     ("distros.toml", include_str!("../../rules/data/distros.toml")),
     ("dockerfile_uses.toml", include_str!("../../rules/data/dockerfile_uses.toml")),
     ("drivers.toml", include_str!("../../rules/data/drivers.toml")),
@@ -158,6 +162,7 @@ pub struct Catalog {
     forward: Forward,
     bases: Bases,
     cuda_tags: CudaTags,
+    data_libraries: DataLibraries,
     distros: Distros,
     extensions: Extensions,
     arch_variables: ArchVariables,
@@ -192,11 +197,13 @@ impl Catalog {
             .to_owned();
         let toolkits = Toolkits::read(&mut tables)?;
         let drivers = Drivers::read(&mut tables, &toolkits)?;
+        let processors = Processors::read(&mut tables)?;
         let catalog = Self {
             as_of,
             digest,
             merged: None,
-            processors: Processors::read(&mut tables)?,
+            data_libraries: DataLibraries::read(&mut tables, &processors)?,
+            processors,
             gpus: Gpus::read(&mut tables)?,
             instances: Instances::read(&mut tables)?,
             presets: Presets::read(&mut tables)?,
@@ -289,6 +296,10 @@ impl Catalog {
 
     pub fn cuda_tags(&self) -> &CudaTags {
         &self.cuda_tags
+    }
+
+    pub fn data_libraries(&self) -> &DataLibraries {
+        &self.data_libraries
     }
 
     pub fn distros(&self) -> &Distros {

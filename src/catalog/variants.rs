@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::components::{FILE, Globs};
 use super::{CatalogError, Tables, Trust, names};
-use crate::model::{Capability, CudaVersion, Device, ImagePath};
+use crate::model::{Capability, Device, ImagePath, Maker};
 
 /// What the tag in a file's name is matched with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -13,8 +13,33 @@ use crate::model::{Capability, CudaVersion, Device, ImagePath};
 pub enum Key {
     /// `torch.version.cuda` of the image: `128` is 12.8.
     TorchCuda,
+    /// `torch.version.hip` of the image: `64` is 6.4.
+    TorchHip,
+    /// The year of `torch.version.xpu` of the image: `2026`.
+    TorchXpu,
     /// The GPU's compute capability: `90` is 9.0.
     Capability,
+}
+
+impl Key {
+    /// Whose GPUs the variants are for.
+    fn maker(self) -> Maker {
+        match self {
+            Self::TorchCuda | Self::Capability => Maker::Nvidia,
+            Self::TorchHip => Maker::Amd,
+            Self::TorchXpu => Maker::Intel,
+        }
+    }
+
+    /// Digits of the major in a tag; the rest is the minor. `None`: all but the last.
+    fn major_digits(self) -> Option<usize> {
+        match self {
+            Self::TorchCuda => Some(2),
+            Self::TorchHip => Some(1),
+            Self::TorchXpu => Some(4),
+            Self::Capability => None,
+        }
+    }
 }
 
 /// How the variant is chosen.
@@ -82,11 +107,37 @@ struct RawVariant {
     trust: Trust,
 }
 
+/// The backend that the image's torch was built for, with its release as major and minor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TorchBuild {
+    pub cuda: Option<(u16, u16)>,
+    pub hip: Option<(u16, u16)>,
+    /// The year, and nothing.
+    pub xpu: Option<(u16, u16)>,
+}
+
+impl TorchBuild {
+    fn of(self, key: Key) -> Option<(u16, u16)> {
+        match key {
+            Key::TorchCuda => self.cuda,
+            Key::TorchHip => self.hip,
+            Key::TorchXpu => self.xpu,
+            Key::Capability => None,
+        }
+    }
+
+    /// "CUDA 12.8".
+    fn text(self) -> Option<String> {
+        let named = |name: &str, (major, minor): (u16, u16)| format!("{name} {major}.{minor}");
+        let cuda = self.cuda.map(|v| named("CUDA", v));
+        cuda.or_else(|| self.hip.map(|v| named("ROCm", v))).or_else(|| self.xpu.map(|v| format!("XPU {}", v.0)))
+    }
+}
+
 /// What the choice depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
-    /// `torch.version.cuda` of the image.
-    pub torch_cuda: Option<CudaVersion>,
+    pub torch: TorchBuild,
     /// The value of [`Variant::override_env`] in the image, where it is set.
     pub override_value: Option<&'a str>,
     pub device: Device,
@@ -152,7 +203,12 @@ impl Variant {
         self.files.matches(path)
     }
 
-    /// Whether a file is a sibling for other hardware (ROCm, XPU, CPU), never loaded for an NVIDIA GPU.
+    /// Whose GPUs its variants are for.
+    pub fn maker(&self) -> Maker {
+        self.key.maker()
+    }
+
+    /// Whether a file is a sibling for other hardware, never loaded for the row's maker's GPUs.
     pub fn is_other(&self, path: &ImagePath) -> bool {
         self.others.matches(path)
     }
@@ -184,14 +240,25 @@ impl Variant {
                 Some(cc) => (cc.major, cc.minor),
                 None => return Choice::Unknown { why: "no variant is for another maker's GPU".to_owned() },
             },
-            Key::TorchCuda => match cx.torch_cuda {
-                Some(cuda) => (cuda.major, cuda.minor),
-                None => {
-                    return Choice::Unknown { why: "the image does not say torch.version.cuda".to_owned() };
+            Key::TorchCuda | Key::TorchHip | Key::TorchXpu => match (cx.torch.of(self.key), cx.torch.text()) {
+                (Some(key), _) => key,
+                // A torch for other GPUs sees none of these.
+                (None, Some(build)) => {
+                    let wanted = format!("the image's torch is built for {build}");
+                    return Choice::Missing { wanted, then: WhenMissing::Cpu };
+                }
+                (None, None) => {
+                    let name = match self.key.maker() {
+                        Maker::Nvidia => "cuda",
+                        Maker::Amd => "hip",
+                        Maker::Intel => "xpu",
+                    };
+                    return Choice::Unknown { why: format!("the image does not say torch.version.{name}") };
                 }
             },
         };
-        let tag = format!("{}{}{suffix}", key.0, key.1);
+        let minor = if self.key == Key::TorchXpu { String::new() } else { key.1.to_string() };
+        let tag = format!("{}{minor}{suffix}", key.0);
         let wanted = self.raw.pattern.replace("{}", &tag);
         let found = exact(&tag, &wanted);
         if matches!(found, Choice::Loaded { .. }) {
@@ -201,10 +268,11 @@ impl Variant {
             path,
             substitute: Some(format!("no {wanted}, so {} is loaded", self.raw.pattern.replace("{}", tag))),
         };
-        // "118" is 11.8, "90" is 9.0: CUDA's majors have two digits, capabilities end in one digit of minor.
+        // "118" is 11.8, "90" is 9.0, "714" is 7.14.
         let number = |tag: &str| {
-            let cut = if self.key == Key::TorchCuda { 2 } else { tag.len().checked_sub(1)? };
+            let cut = self.key.major_digits().or_else(|| tag.len().checked_sub(1))?;
             let (major, minor) = tag.split_at_checked(cut)?;
+            let minor = if self.key == Key::TorchXpu { "0" } else { minor };
             Some((major.parse::<u16>().ok()?, minor.parse::<u16>().ok()?))
         };
         let numbered = || present.iter().filter_map(|e| Some((number(&e.0)?, e)));
@@ -245,15 +313,47 @@ mod tests {
         tags.iter().map(at).collect()
     }
 
+    fn build(cuda: Option<&str>, hip: Option<(u16, u16)>) -> TorchBuild {
+        let cuda = cuda.and_then(|c| c.split_once('.')).map(|(a, b)| (a.parse().unwrap(), b.parse().unwrap()));
+        TorchBuild { cuda, hip, xpu: None }
+    }
+
+    #[test]
+    fn each_maker_has_its_own() {
+        let names = ["cuda128.so", "rocm64.so", "rocm70.so", "rocm714.so", "rocm72.so", "xpu2025.so", "xpu2026.so"];
+        let files = files(&names.map(|n| n.trim_end_matches(".so")));
+        let pick = |maker: Maker, torch: TorchBuild, set: Option<&str>, device: &str| {
+            let row = Catalog::embedded().components().variant_for("bitsandbytes", Some("0.50.2"), maker).unwrap();
+            let cx = Context { torch, override_value: set, device: device.parse().unwrap() };
+            match row.choose(&files.iter().collect::<Vec<_>>(), cx) {
+                Choice::Loaded { path, .. } => path.file_name_lossy().replace("libbitsandbytes_", ""),
+                Choice::Missing { wanted, then } => format!("{then:?}: {wanted}"),
+                Choice::Unknown { why } => why,
+            }
+        };
+        let hip = |major, minor| TorchBuild { hip: Some((major, minor)), ..TorchBuild::default() };
+        assert_eq!(pick(Maker::Amd, hip(7, 2), None, "gfx942"), "rocm72.so");
+        assert_eq!(pick(Maker::Amd, hip(7, 14), None, "gfx942"), "rocm714.so");
+        assert_eq!(pick(Maker::Amd, hip(7, 13), None, "gfx942"), "rocm72.so");
+        assert_eq!(pick(Maker::Amd, hip(6, 2), None, "gfx942"), "rocm64.so");
+        assert!(pick(Maker::Amd, hip(5, 7), None, "gfx942").starts_with("Error: libbitsandbytes_rocm57.so"));
+        assert_eq!(pick(Maker::Amd, hip(7, 2), Some("70"), "gfx942"), "rocm70.so");
+        assert!(pick(Maker::Amd, build(Some("12.8"), None), None, "gfx942").contains("built for CUDA 12.8"));
+        assert!(
+            pick(Maker::Nvidia, hip(7, 2), None, "9.0").starts_with("Cpu: the image's torch is built for ROCm")
+        );
+        assert!(pick(Maker::Amd, TorchBuild::default(), None, "gfx942").contains("torch.version.hip"));
+        let xpu = TorchBuild { xpu: Some((2026, 0)), ..TorchBuild::default() };
+        assert_eq!(pick(Maker::Intel, xpu, None, "12.60.7"), "xpu2026.so");
+    }
+
     /// The file name chosen for a version of bitsandbytes, or what is missing.
     fn pick(version: &str, tags: &[&str], cuda: Option<&str>, set: Option<&str>, cc: (u16, u16)) -> String {
-        let row = Catalog::embedded().components().variant_of("bitsandbytes", Some(version)).unwrap();
+        let row =
+            Catalog::embedded().components().variant_for("bitsandbytes", Some(version), Maker::Nvidia).unwrap();
         let files = files(tags);
-        let cx = Context {
-            torch_cuda: cuda.map(|c| c.parse().unwrap()),
-            override_value: set,
-            capability: Capability::new(cc.0, cc.1),
-        };
+        let cx =
+            Context { torch: build(cuda, None), override_value: set, device: Capability::new(cc.0, cc.1).into() };
         match row.choose(&files.iter().collect::<Vec<_>>(), cx) {
             Choice::Loaded { path, .. } => path.file_name_lossy().into_owned(),
             Choice::Missing { wanted, then } => format!("{then:?}: {wanted}"),
@@ -292,7 +392,7 @@ mod tests {
 
     #[test]
     fn siblings_for_other_hardware_are_known() {
-        let row = Catalog::embedded().components().variant_of("bitsandbytes", None).unwrap();
+        let row = Catalog::embedded().components().variant_for("bitsandbytes", None, Maker::Nvidia).unwrap();
         assert!(row.holds_for("0.51"));
         for path in files(&["rocm72", "xpu2026", "cpu"]) {
             assert!(row.is_other(&path) && !row.is_variant(&path), "{path}");
@@ -304,9 +404,9 @@ mod tests {
         let components = Catalog::embedded().components();
         let paths = |texts: &[&str]| texts.iter().map(ImagePath::new).collect::<Vec<_>>();
         let chosen = |dist: &str, paths: &[ImagePath], major, minor| {
-            let row = components.variant_of(dist, None).unwrap();
-            let capability = Capability::new(major, minor);
-            let cx = Context { torch_cuda: None, override_value: None, capability };
+            let row = components.variant_for(dist, None, Maker::Nvidia).unwrap();
+            let device = Capability::new(major, minor).into();
+            let cx = Context { torch: TorchBuild::default(), override_value: None, device };
             match row.choose(&paths.iter().collect::<Vec<_>>(), cx) {
                 Choice::Loaded { path, .. } => path.to_string(),
                 other => format!("{other:?}"),

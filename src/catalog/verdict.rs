@@ -98,6 +98,8 @@ pub enum Cause {
     Refused(Block),
     /// It holds code for other makers' GPUs alone.
     OtherMakers,
+    /// Its code lies in archives, none of which is there; which it would open.
+    Elsewhere(String),
     /// LTO-IR, tile IR or relocatable code alone: loads only through a compiler or linker at run time.
     NeedsLinker,
     Incomplete(String),
@@ -348,7 +350,7 @@ pub fn component(files: &mut [Judgement]) -> Option<usize> {
 /// Among equal words, the cause that says most.
 fn rank(cause: &Cause) -> u8 {
     match cause {
-        Cause::NoImage | Cause::OtherMakers => 0,
+        Cause::NoImage | Cause::OtherMakers | Cause::Elsewhere(_) => 0,
         Cause::Refused(_) => 1,
         Cause::Partly { .. } => 2,
         Cause::Incomplete(_) => 3,

@@ -46,7 +46,7 @@ pub fn judged(rule: &Rule) -> (&'static str, Option<&'static str>) {
     match rule.needs {
         None => ("image", None),
         Some(Needs::File) => ("dockerfile", None),
-        Some(Needs::Target) => ("dockerfile", Some("target")),
+        Some(Needs::Target | Needs::AmdTarget) => ("dockerfile", Some("target")),
         Some(Needs::Driver) => ("dockerfile", Some("driver")),
         Some(Needs::Image) => ("dockerfile", Some("image")),
     }

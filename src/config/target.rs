@@ -111,7 +111,7 @@ mod tests {
         assert!(matches!(err("h100@"), TargetError::Driver { .. }));
         assert!(matches!(err("h100@535@1"), TargetError::Driver { .. }));
         assert!(matches!(err("@535"), TargetError::Gpu { source: GpuError::Empty, .. }));
-        assert!(err("gfx942").to_string().starts_with("--target gfx942: "));
+        assert!(err("gfx9420").to_string().starts_with("--target gfx9420: "));
         let twice = parse_targets(["a100@535", "A100@535"], Catalog::embedded());
         assert_eq!(twice, Err(TargetError::Twice { text: "A100@535".into() }));
         assert_eq!(parse_targets(["a100@535", "a100@550"], Catalog::embedded()).unwrap().len(), 2);

@@ -96,6 +96,7 @@ fn torch(file: &Assigned) -> Result<Told, String> {
     }
     let mut said: Vec<Said> = release(ClaimKind::Cuda, file.get("cuda")).into_iter().collect();
     said.extend(release(ClaimKind::Rocm, file.get("rocm")).or_else(|| release(ClaimKind::Rocm, file.get("hip"))));
+    said.extend(release(ClaimKind::Xpu, file.get("xpu")));
     // Older files have no line for what they could not be built for.
     let without = |name| matches!(file.get(name), None | Some(Value::None));
     if matches!(file.get("cuda"), Some(Value::None)) && without("hip") && without("rocm") && without("xpu") {

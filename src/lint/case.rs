@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 
 use super::problem::Problem;
-use super::{Judged, compilers, driver_files, environment, forward, gate, host, words};
+use super::{Judged, amd, compilers, driver_files, environment, forward, gate, host, intel, kpack, words};
 use crate::catalog::Catalog;
 use crate::catalog::compat::Host;
-use crate::catalog::variants::{Choice, Context, WhenMissing};
+use crate::catalog::variants::{Choice, Context, TorchBuild, WhenMissing};
 use crate::catalog::verdict::{self, Cause, Code, Counts, Judgement};
-use crate::model::{Container, CudaVersion, Evidence, EvidenceFile, GapEffect, Module, Platform, Target, Verdict};
+use crate::model::{
+    ClaimKind, Container, Evidence, EvidenceFile, FileKind, GapEffect, Maker, Module, Platform, Target, Verdict,
+};
 use crate::report::Role;
 
 /// A file's word.
@@ -107,15 +109,23 @@ pub fn judge<'a>(
         }
     }
     let mut problems = Vec::new();
+    excuse_other_backends(&mut components, found, catalog);
     problems.extend(host::wrong_platform(target, found, &components));
-    problems.extend(host::driver_window(target, catalog));
-    problems.extend(host::cuda_major(target, &host, found, &components, catalog));
-    problems.extend(forward::problem(compat.as_ref(), target, catalog));
-    problems.extend(gate::problems(target, found, catalog));
-    problems.extend(environment::problems(target, found, roles, catalog));
-    problems.extend(driver_files::problems(target, found));
-    problems.extend(compilers::too_old(target, found, roles, catalog));
-    problems.extend(common.iter().map(|p| p.on(target)));
+    match target.maker() {
+        Maker::Nvidia => {
+            problems.extend(host::driver_window(target, catalog));
+            problems.extend(host::cuda_major(target, &host, found, &components, catalog));
+            problems.extend(forward::problem(compat.as_ref(), target, catalog));
+            problems.extend(gate::problems(target, found, catalog));
+            problems.extend(environment::problems(target, found, roles, catalog));
+            problems.extend(driver_files::problems(target, found));
+            problems.extend(compilers::too_old(target, found, roles, catalog));
+        }
+        Maker::Amd => problems.extend(amd::problems(target, &host, found, &components, catalog)),
+        Maker::Intel => problems.extend(intel::problems(target, found, &components, catalog)),
+    }
+    let concerns = |p: &&Problem| p.maker.is_none_or(|maker| maker == target.maker());
+    problems.extend(common.iter().filter(concerns).map(|p| p.on(target)));
     attach(&problems, roles, &mut components);
     for (index, how) in compilers::served(target, found, catalog) {
         row_of(index, roles[index], &mut components).problem.get_or_insert((Verdict::Ok, how));
@@ -133,6 +143,24 @@ pub fn judge<'a>(
     };
     (case.verdict, case.why) = sum(&case, allow_gaps);
     Some(case)
+}
+
+/// Backends for other makers' GPUs lie beside the one for this: a core component without code for this maker is no
+/// failure where another has some, and never where it is another maker's own library.
+fn excuse_other_backends(components: &mut [ComponentCase<'_>], evidence: &Evidence, catalog: &Catalog) {
+    let other = |c: &ComponentCase<'_>| c.cause == ComponentCause::Code(Cause::OtherMakers);
+    let served = components.iter().any(|c| c.role == Role::Core && c.has_code() && !other(c));
+    let rows = catalog.components();
+    for component in components.iter_mut().filter(|c| other(c)) {
+        let info = &evidence.components[component.index];
+        let vendor = rows.vendor_of_package(info.manager, &info.name).is_some();
+        if served && (component.role == Role::Core || vendor) {
+            component.verdict = Verdict::Ok;
+            for file in &mut component.files {
+                file.judgement.verdict = Verdict::Ok;
+            }
+        }
+    }
 }
 
 /// Tells components what is wrong with them besides their code; those without code of their own get a row for it.
@@ -190,6 +218,10 @@ pub fn host_of(
     catalog: &Catalog,
 ) -> Host {
     let set = |name: &str| evidence.image.config.var(name).is_some_and(|v| v == "1");
+    if target.maker() != Maker::Nvidia {
+        let driver = target.driver.as_ref().map(|d| d.lowest.clone());
+        return Host { driver, ..catalog.bare_host(amd::claimed(target.device, evidence, catalog)) };
+    }
     let own = target.driver.as_ref().map(|d| &d.lowest);
     let driver = compat.and_then(|c| c.driver()).or(own).cloned();
     Host {
@@ -219,11 +251,11 @@ pub fn loaded<'a>(
     }
     let mut note = None;
     let mut cause = None;
-    if let Some(row) = rows.variant_of(&component.name, component.version.as_deref()) {
+    if let Some(row) = rows.variant_for(&component.name, component.version.as_deref(), host.maker()) {
         files.retain(|f| !row.is_other(&f.path));
         let config = &evidence.image.config;
         let cx = Context {
-            torch_cuda: torch_cuda(evidence),
+            torch: torch_build(evidence),
             override_value: row.override_env.as_deref().and_then(|name| config.var(name)),
             device: host.device,
         };
@@ -265,10 +297,20 @@ pub fn component<'a>(
     let mut loose: Vec<&EvidenceFile> = Vec::new();
     for file in files {
         if !file.facts.kind.is_elf() && file.facts.gaps.is_empty() {
-            loose.push(file);
+            // What opens an archive of kernels is judged by it.
+            if file.facts.kind != FileKind::Kpack {
+                loose.push(file);
+            }
             continue;
         }
-        let modules = modules_that_count(file, binaries);
+        let modules = match kpack::modules(file, evidence, host.device) {
+            Some(Ok(modules)) => Cow::Owned(modules),
+            Some(Err(archives)) => {
+                judged.push(FileCase { file, judgement: elsewhere(archives) });
+                continue;
+            }
+            None => modules_that_count(file, binaries),
+        };
         if modules.is_empty() && file.facts.gaps.is_empty() {
             continue;
         }
@@ -325,9 +367,8 @@ pub fn component<'a>(
 pub fn bare<'a>(index: usize, role: Role, evidence: &'a Evidence, catalog: &Catalog) -> ComponentCase<'a> {
     let component = &evidence.components[index];
     let rows = catalog.components();
-    let variant = rows.variant_of(&component.name, component.version.as_deref());
     // Which variant is loaded depends on the target; what each needs says nothing of the package.
-    let fixed = |f: &&EvidenceFile| variant.is_none_or(|row| !row.is_variant(&f.path) && !row.is_other(&f.path));
+    let fixed = |f: &&EvidenceFile| !rows.is_variant(&component.name, component.version.as_deref(), &f.path);
     let own = |f: &&EvidenceFile| f.component == Some(index) && super::roles::counts(f, catalog);
     let files = evidence.files.iter().filter(own).filter(fixed);
     let judgement = Judgement {
@@ -341,6 +382,18 @@ pub fn bare<'a>(index: usize, role: Role, evidence: &'a Evidence, catalog: &Cata
     ComponentCase {
         files: files.map(|file| FileCase { file, judgement: judgement.clone() }).collect(),
         ..ComponentCase::empty(index, role)
+    }
+}
+
+/// The word for a library whose kernels are nowhere in the image.
+fn elsewhere(archives: String) -> Judgement {
+    Judgement {
+        verdict: Verdict::Fail,
+        cause: Cause::Elsewhere(archives),
+        counts: Counts::default(),
+        special: false,
+        general: (0, 0),
+        machine_code: false,
     }
 }
 
@@ -358,7 +411,8 @@ fn modules_that_count(file: &EvidenceFile, binaries: bool) -> Cow<'_, [Module]> 
 fn loose_code<'a>(files: &[&'a EvidenceFile], host: &Host) -> Option<FileCase<'a>> {
     let first = *files.first()?;
     let modules: Vec<_> = files.iter().flat_map(|f| f.facts.modules.iter().cloned()).collect();
-    let union = files.len() > 1 || modules.iter().all(|m| m.container == Container::Cubin);
+    let single = |c| matches!(c, Container::Cubin | Container::CodeObject | Container::Zebin);
+    let union = files.len() > 1 || modules.iter().all(|m| single(m.container));
     let judgement = verdict::judge(&Code { modules: &modules, union, incomplete: None }, host)?;
     Some(FileCase { file: first, judgement })
 }
@@ -371,9 +425,19 @@ fn keep_best(judged: &mut Vec<FileCase<'_>>) {
     }
 }
 
-/// `torch.version.cuda`.
-fn torch_cuda(evidence: &Evidence) -> Option<CudaVersion> {
-    evidence.cuda_of("torch")
+/// `torch.version.cuda`, `.hip`, `.xpu`.
+fn torch_build(evidence: &Evidence) -> TorchBuild {
+    let claim = |kind| evidence.claim("torch", kind).map(|c| c.value.as_str());
+    // `6.4.43482-0f2d60242` is 6.4.
+    let pair = |value: &str| {
+        let mut parts = value.split('.').map(|p| p.parse().ok());
+        Some((parts.next()??, parts.next()??))
+    };
+    TorchBuild {
+        cuda: evidence.cuda_of("torch").map(|v| (v.major, v.minor)),
+        hip: claim(ClaimKind::Rocm).and_then(pair),
+        xpu: claim(ClaimKind::Xpu).and_then(|v| Some((v.get(..4)?.parse().ok()?, 0))),
+    }
 }
 
 /// The target's word: the worst that counts, and its one line.

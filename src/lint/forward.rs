@@ -7,7 +7,8 @@ use super::driver_files::{MOUNT, is_compat, release};
 use crate::catalog::Catalog;
 use crate::catalog::forward::{Activation, Eligible};
 use crate::model::{
-    Confidence, DriverVersion, Evidence, ImagePath, Law, LdCache, Outcome, Runtime, Target, Verdict, Virtualisation,
+    Confidence, DriverVersion, Evidence, ImagePath, Law, LdCache, Maker, Outcome, Runtime, Target, Verdict,
+    Virtualisation,
 };
 
 const NOT_USABLE: &str = "forward-compat-not-usable";
@@ -69,7 +70,7 @@ impl Compat<'_> {
 /// The forward-compat library that would be taken, or tried, on a target. Jetsons have packages of their own.
 pub fn compat<'a>(target: &Target, evidence: &'a Evidence, catalog: &Catalog) -> Option<Compat<'a>> {
     let eligible = eligible(target, catalog);
-    if target.runtime == Runtime::Tegra || eligible == Eligible::Own {
+    if target.runtime == Runtime::Tegra || eligible == Eligible::Own || target.maker() != Maker::Nvidia {
         return None;
     }
     let range = target.driver.as_ref()?;

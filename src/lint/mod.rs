@@ -1,8 +1,10 @@
 //! Rules: what is said of judged targets. Rules read evidence and never open a file.
 
+mod amd;
 mod baseline;
 mod case;
 mod compilers;
+mod devices;
 pub mod dockerfile;
 mod driver_files;
 mod environment;
@@ -12,6 +14,8 @@ mod gate;
 #[cfg(test)]
 mod golden;
 mod host;
+mod intel;
+mod kpack;
 #[cfg(test)]
 pub(crate) mod lab;
 mod libraries;

@@ -1,6 +1,6 @@
 //! What can be wrong besides device code: the host, the libraries, the compilers, what is installed.
 
-use crate::model::{Change, Confidence, CudaVersion, DriverVersion, ImagePath, Target, Verdict};
+use crate::model::{Change, Confidence, CudaVersion, DriverVersion, ImagePath, Maker, Target, Verdict};
 use crate::report::{Cost, StepKind};
 
 /// Something wrong with an image, or with an image on a target, that no component's code decides.
@@ -18,6 +18,8 @@ pub struct Problem {
     pub path: Option<ImagePath>,
     /// Index into the evidence's components, where it is about one.
     pub component: Option<usize>,
+    /// Whose GPUs it is about; `None`: all.
+    pub maker: Option<Maker>,
     /// What would mend it, as data that the planner can try.
     pub remedies: Vec<Remedy>,
     /// It is about the driver: the CUDA that is wanted, and the lowest driver that carries it.
@@ -65,6 +67,7 @@ impl Problem {
             because: Vec::new(),
             path: None,
             component: None,
+            maker: None,
             remedies: Vec::new(),
             wants_driver: None,
         }

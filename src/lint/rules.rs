@@ -91,11 +91,16 @@ const IMAGE_RULES: &[Rule] = &[
     ),
     rule!("forward-compat-used", Note, "The image runs through a forward-compat libcuda of a newer driver"),
     rule!("glibc-too-old", Error, "A file asks for a newer glibc than the image has"),
+    rule!("gpu-devices-to-pass", Note, "What to start the container with, so that it gets an AMD or Intel GPU"),
     rule!("gpu-not-requested", Error, "The image does not ask the nvidia runtime for a GPU"),
+    rule!("hsa-override-baked", Warning, "The image tells ROCm to take every GPU for another one"),
+    rule!("intel-gpu-runtime-missing", Error, "Code for Intel's GPUs without their user-space driver"),
     rule!("jit-at-start", Warning, "Only PTX for the GPU: compiled by the driver at each cold start"),
     rule!("jit-compiler-missing", Warning, "A package compiles at run time and lacks a compiler, tool or header"),
     rule!("jit-disabled", Error, "Only PTX for the GPU, and the image forbids compiling it"),
+    rule!("kpack-archive-missing", Error, "A HIP library's kernels lie in archives that are not in the image"),
     rule!("ld-cache-stale", Warning, "A needed library is found only after ldconfig has run"),
+    rule!("library-data-missing", Error, "rocBLAS or another library has no data files for the GPU"),
     rule!("library-not-found", Error, "A GPU library that is needed is not in the image"),
     rule!("library-not-loadable", Error, "The file found first for a needed library cannot be loaded"),
     rule!("library-of-other-major", Error, "A needed GPU library is there only in another major version"),
@@ -122,6 +127,7 @@ const IMAGE_RULES: &[Rule] = &[
     rule!("waiver-expired", Error, "A waiver of the fleet file is past its day"),
     rule!("waiver-unmatched", Note, "A waiver of the fleet file matches nothing"),
     rule!("wrong-platform", Error, "Image or program for another CPU architecture: \"exec format error\""),
+    rule!("xnack-mode-differs", Error, "AMD code for the other mode of retrying page faults than the GPU is in"),
 ];
 
 /// The rule of an id.

@@ -24,11 +24,16 @@ const LEADS: &[(&str, &[Verdict])] = &[
     ("forward-compat-not-usable", &[Verdict::Fail, Verdict::Warn]),
     ("forward-compat-used", &[]),
     ("glibc-too-old", &[Verdict::Fail, Verdict::Warn]),
+    ("gpu-devices-to-pass", &[]),
     ("gpu-not-requested", &[Verdict::Fail, Verdict::Cpu]),
+    ("hsa-override-baked", &[Verdict::Warn]),
+    ("intel-gpu-runtime-missing", &[Verdict::Cpu]),
     ("jit-at-start", &[Verdict::Slow, Verdict::Warn]),
     ("jit-compiler-missing", &[Verdict::Warn]),
     ("jit-disabled", &[Verdict::Fail, Verdict::Warn]),
+    ("kpack-archive-missing", &[Verdict::Fail, Verdict::Warn]),
     ("ld-cache-stale", &[Verdict::Fail, Verdict::Warn]),
+    ("library-data-missing", &[Verdict::Fail, Verdict::Slow, Verdict::Warn]),
     ("library-not-found", &[Verdict::Fail, Verdict::Cpu, Verdict::Warn]),
     ("library-not-loadable", &[Verdict::Fail, Verdict::Cpu, Verdict::Warn]),
     ("library-of-other-major", &[Verdict::Fail, Verdict::Cpu, Verdict::Warn]),
@@ -51,6 +56,7 @@ const LEADS: &[(&str, &[Verdict])] = &[
     ("waiver-expired", &[]),
     ("waiver-unmatched", &[]),
     ("wrong-platform", &[Verdict::Fail]),
+    ("xnack-mode-differs", &[Verdict::Fail, Verdict::Warn]),
 ];
 
 /// The page as it is kept.

@@ -114,6 +114,9 @@ fn cause_text(cause: &Cause, case: &TargetCase<'_>, file: Option<&FileCase<'_>>)
             let maker = target.maker();
             format!("no code for {maker}'s GPUs{}", has())
         }
+        Cause::Elsewhere(archives) => {
+            format!("its kernels lie in archives of which none is in the image ({archives}): hipErrorFileNotFound")
+        }
         Cause::Refused(block) => {
             let name = file.map_or(String::new(), |f| format!("{}: ", escape(f.file.path.file_name())));
             format!("{name}{}", block_text(*block, case))
@@ -185,7 +188,9 @@ pub fn rule_of(component: &ComponentCase<'_>) -> Option<&'static str> {
     Some(match &component.cause {
         ComponentCause::NoVariant { .. } | ComponentCause::VariantUnknown(_) => "no-variant-for-image",
         ComponentCause::Code(cause) => match cause {
+            Cause::OtherMakers if component.verdict == Verdict::Ok => "special-code-for-other-targets",
             Cause::NoImage | Cause::OtherMakers | Cause::Partly { block: None, .. } => "no-device-code-for-target",
+            Cause::Elsewhere(_) => "kpack-archive-missing",
             Cause::Refused(b) | Cause::Partly { block: Some(b), .. } => match b {
                 Block::PtxTooNew(_) => "ptx-too-new-for-driver",
                 Block::Compressed => "compressed-code-needs-newer-driver",

@@ -4,6 +4,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::Deserialize;
+
 use super::version::{ParseVersionError, serde_as_text};
 use super::{GfxArch, IntelIp};
 
@@ -205,7 +207,8 @@ impl FromStr for Arch {
 serde_as_text!(Arch, "Arch");
 
 /// A maker of GPUs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Maker {
     Nvidia,
     Amd,

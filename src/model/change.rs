@@ -1,7 +1,7 @@
 //! What a step of a plan does, as data: the planner applies it to a copy of the evidence, emitters write it into
 //! files, and neither reads the other's words.
 
-use super::{CudaVersion, DriverVersion, Manager, SmArch};
+use super::{CudaVersion, DriverVersion, GfxProcessor, Manager, SmArch};
 
 /// A `NAME=value` of the build.
 pub type Setting = (String, String);
@@ -12,6 +12,8 @@ pub struct Built {
     /// Sorted.
     pub sass: Vec<SmArch>,
     pub ptx: Vec<SmArch>,
+    /// AMD's processors. Sorted.
+    pub gfx: Vec<GfxProcessor>,
     /// The toolkit that compiles it, where that is known.
     pub toolkit: Option<CudaVersion>,
 }

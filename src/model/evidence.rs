@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::version::{ParseVersionError, serde_as_text};
 use super::{
-    Claim, ClaimKind, CudaVersion, Digest, FileFacts, Gap, ImagePath, LdCache, Libc, Loads, Need, Toolkit,
+    Claim, ClaimKind, CudaVersion, DataSet, Digest, FileFacts, Gap, ImagePath, LdCache, Libc, Loads, Need, Toolkit,
 };
 
 /// An OCI platform, `linux/arm64/v8`.
@@ -217,6 +217,9 @@ pub struct Evidence {
     /// `usr/local/cuda/include/curand.h`. Links count. Sorted.
     #[serde(default)]
     pub landmarks: Vec<ImagePath>,
+    /// Libraries' device code and databases that lie in data files. Sorted by root, then library.
+    #[serde(default)]
+    pub data_sets: Vec<DataSet>,
     /// What the loader would do, one row per ELF file that loads something, by file.
     #[serde(default)]
     pub loads: Vec<Loads>,
@@ -245,6 +248,12 @@ impl Evidence {
     /// The CUDA release that a component was built with (`torch.version.cuda`), as a file of it says.
     pub fn cuda_of(&self, component: &str) -> Option<CudaVersion> {
         self.cuda_claim(component).map(|(version, _)| version)
+    }
+
+    /// What a file of a component says about it.
+    pub fn claim(&self, component: &str, kind: ClaimKind) -> Option<&Claim> {
+        let name = super::package_name(component);
+        self.claims.iter().find(|c| c.kind == kind && super::package_name(&c.component) == name)
     }
 
     /// The same, with the claim: of some only the major is known.
@@ -282,6 +291,9 @@ impl Evidence {
         self.files.iter().all(|f| {
             f.layer.is_none_or(|l| l < self.image.layers.len())
                 && f.component.is_none_or(|c| c < self.components.len())
+        }) && self.data_sets.iter().all(|d| {
+            d.layer.is_none_or(|l| l < self.image.layers.len())
+                && d.component.is_none_or(|c| c < self.components.len())
         }) && self.loads.iter().all(|l| l.file < self.files.len())
             && self.loads.is_sorted_by(|a, b| a.file < b.file)
             && self.files.is_sorted_by(|a, b| a.path <= b.path)

@@ -3,6 +3,7 @@
 mod arch;
 mod change;
 mod code;
+mod data_set;
 mod device;
 mod digest;
 mod evidence;
@@ -21,6 +22,7 @@ mod version;
 pub use arch::{Arch, Capability, Feature, Maker, SmArch};
 pub use change::{Built, Change, KnobForm, Setting};
 pub use code::{Container, ElfFacts, FileFacts, FileKind, Form, Item, ItemCount, Kpack, Machine, Module, Packing};
+pub use data_set::{DataSet, DataTarget, GfxGroup};
 pub use device::Device;
 pub use digest::Digest;
 pub use evidence::{

@@ -48,6 +48,8 @@ pub enum ClaimKind {
     Cudnn,
     /// Built for AMD: the ROCm release.
     Rocm,
+    /// Built for Intel: the SYCL compiler's release, `20250301`.
+    Xpu,
     /// Built without any GPU.
     CpuOnly,
 }

@@ -7,7 +7,7 @@ use crate::catalog::Catalog;
 use crate::catalog::compat::Block;
 use crate::catalog::verdict::Cause;
 use crate::lint::{ComponentCase, ComponentCause, Problem, TargetCase, component_label};
-use crate::model::{Capability, Evidence, Verdict};
+use crate::model::{Device, Evidence, Verdict};
 use crate::report::Role;
 
 /// One thing to mend.
@@ -35,7 +35,7 @@ pub enum What<'c, 'a> {
     /// A component lacks code that the targets can load.
     Code {
         component: &'c ComponentCase<'a>,
-        missing: BTreeSet<Capability>,
+        missing: BTreeSet<Device>,
         blocks: BTreeSet<Block>,
     },
     Problem(&'c Problem),
@@ -136,7 +136,7 @@ fn add_code<'c, 'a>(needs: &mut Vec<Need<'c, 'a>>, case: &'c TargetCase<'a>, com
     let need = &mut needs[at];
     join(need, case);
     if let What::Code { missing, blocks, .. } = &mut need.what {
-        missing.extend(case.target.capability());
+        missing.insert(case.target.device);
         if let ComponentCause::Code(Cause::Refused(block) | Cause::Partly { block: Some(block), .. }) =
             &component.cause
         {

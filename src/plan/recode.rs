@@ -4,17 +4,23 @@ use std::sync::Arc;
 
 use crate::catalog::Catalog;
 use crate::model::{
-    Built, Container, Evidence, EvidenceFile, Form, Item, ItemCount, Module, Packing, PtxIsa, SmArch,
+    Arch, Built, Container, Evidence, EvidenceFile, Form, Item, ItemCount, Maker, Module, Packing, PtxIsa, SmArch,
 };
 
-/// A component's files hold what was built: where they held code that could be loaded, they hold that.
+/// A component's files hold what was built: where they held code that could be loaded, they hold that. A build for AMD
+/// leaves other makers' code beside it, and the other way round.
 pub fn component(evidence: &mut Evidence, index: usize, built: &Built, catalog: &Catalog) {
     let rows = catalog.components();
     for file in evidence.files.iter_mut().filter(|f| f.component == Some(index)) {
         let judged = file.facts.kind.loadable() && rows.profiler(&file.path).is_none();
         if judged && file.facts.modules.iter().any(|m| !m.relocatable) {
             let facts = Arc::make_mut(&mut file.facts);
-            facts.modules = vec![module(&facts.modules, built, catalog)];
+            let maker = if built.gfx.is_empty() { Maker::Nvidia } else { Maker::Amd };
+            let own = |m: &Module| m.items.iter().any(|i| i.item.arch.maker().is_none_or(|of| of == maker));
+            let all_others = !facts.modules.iter().any(own);
+            let made = module(&facts.modules, built, catalog);
+            facts.modules.retain(|m| !own(m) && !all_others);
+            facts.modules.push(made);
         }
     }
 }
@@ -31,11 +37,23 @@ fn module(before: &[Module], built: &Built, catalog: &Catalog) -> Module {
     };
     let sass = built.sass.iter().map(|a| item(*a, Form::Sass, None));
     let ptx = built.ptx.iter().map(|a| item(*a, Form::Ptx, isa));
+    let gfx = built.gfx.iter().map(|p| ItemCount {
+        item: Item {
+            arch: Arch::Gfx((*p).into()),
+            form: Form::CodeObject,
+            kind: 0,
+            isa: None,
+            packing,
+            toolkit: None,
+        },
+        entries: 1,
+        bytes: 0,
+    });
     Module {
-        container: Container::Fatbin,
+        container: if built.gfx.is_empty() { Container::Fatbin } else { Container::Bundle },
         section: None,
         relocatable: false,
-        items: sass.chain(ptx).collect(),
+        items: sass.chain(ptx).chain(gfx).collect(),
         count: before.iter().map(|m| m.count).sum(),
         first: 0,
     }

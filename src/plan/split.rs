@@ -99,7 +99,10 @@ fn name_of(steps: &[Step]) -> String {
     });
     let built = || {
         steps.iter().find_map(|s| match &s.change {
-            Change::Source { built, .. } => Some(built.sass.iter().map(ToString::to_string).collect::<Vec<_>>()),
+            Change::Source { built, .. } => {
+                let sass = built.sass.iter().map(ToString::to_string);
+                Some(sass.chain(built.gfx.iter().map(ToString::to_string)).collect::<Vec<_>>())
+            }
             _ => None,
         })
     };

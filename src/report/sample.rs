@@ -5,8 +5,8 @@ mod dockerfile;
 pub use self::dockerfile::lint;
 use super::*;
 use crate::model::{
-    Accepted, AcceptedBy, Confidence, Container, Digest, EditReport, FileKind, FilePlace, Finding, FixReport, Form,
-    Gap, GapEffect, ImagePath, LayerSummary, Manager, Package, Packing, Platform, Related, SmArch, Stats, Verdict,
+    Accepted, AcceptedBy, Arch, Confidence, Container, Digest, EditReport, FileKind, FilePlace, Finding, FixReport,
+    Form, Gap, GapEffect, ImagePath, LayerSummary, Manager, Package, Packing, Platform, Related, Stats, Verdict,
 };
 
 const TORCH: &str = "opt/v/lib/python3.11/site-packages/torch/lib/libtorch_cuda.so";
@@ -100,7 +100,7 @@ fn library(path: &str, component: &str) -> Library {
 
 fn code(path: &str, component: &str, sass: &[&str], ptx: Option<&str>) -> DeviceCode {
     let row = |arch: &str, form: Form| ArchRow {
-        arch: arch.parse::<SmArch>().unwrap(),
+        arch: arch.parse::<Arch>().unwrap(),
         form,
         container: Container::Fatbin,
         entries: 240,
@@ -368,7 +368,7 @@ pub fn hostile() -> Report {
     }
     for code in &mut report.device_code {
         code.component = Some(format!("{evil}{long}"));
-        code.archs[0].arch.number = u32::MAX;
+        code.archs[0].arch = format!("sm_{}", u32::MAX).parse().unwrap();
     }
     for l in &mut report.libraries {
         l.path = ImagePath::new(evil.as_bytes());

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use std::collections::BTreeMap;
 
+use super::data_sets::Folding;
 use super::layer::{self, LayerRead, Oddities};
 use super::loading;
 use super::probe::Payload;
@@ -13,8 +14,8 @@ use crate::image::{Content, Image};
 use crate::inventory;
 use crate::loader::Simulated;
 use crate::model::{
-    Digest, Evidence, EvidenceFile, FileFacts, Gap, GapEffect, ImageFacts, ImagePath, LayerSummary, Machine,
-    Platform, Stats,
+    DataSet, Digest, Evidence, EvidenceFile, FileFacts, Gap, GapEffect, ImageFacts, ImagePath, LayerSummary,
+    Machine, Platform, Stats,
 };
 
 /// Merges what was read of an image's layers.
@@ -49,7 +50,12 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>, catalog: 
     let mut facts = Vec::new();
     let mut empty_driver_files = Vec::new();
     let mut landmarks = tree.links_to_files(inventory::is_landmark);
+    let mut data = Folding::new(catalog);
+    for link in tree.links_to_files(|path| catalog.data_libraries().file(path).is_some()) {
+        data.see(&link, None);
+    }
     tree.each_file(|found| {
+        data.see(&found.path, Some(found.layer));
         if inventory::is_landmark(&found.path) {
             landmarks.push(found.path.clone());
         }
@@ -87,11 +93,17 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>, catalog: 
     }
     let links = tree.file_links(|payload| payload.as_ref().is_some_and(|c| c.facts.is_some()));
     let rows: Vec<(ImagePath, &inventory::Fact)> = facts.iter().map(|(p, f)| (p.clone(), &**f)).collect();
-    let paths: Vec<ImagePath> = files.iter().map(|f| f.path.clone()).collect();
+    let (data, unlisted) = data.finish();
+    gaps.extend(unlisted);
+    let of_data = data.iter().map(|(_, first)| first.clone());
+    let paths: Vec<ImagePath> = files.iter().map(|f| f.path.clone()).chain(of_data).collect();
     let inventory = inventory::assemble(&rows, &paths, &KnobNames(catalog));
     for (file, owner) in files.iter_mut().zip(&inventory.owner) {
         file.component = *owner;
     }
+    let owners = inventory.owner.iter().skip(files.len()).copied();
+    let data_sets =
+        data.into_iter().zip(owners).map(|((set, _), component)| DataSet { component, ..set }).collect();
     let is_tree = match image.layers.first().map(|l| &l.content) {
         Some(Content::Tree(_)) => true,
         Some(Content::Files(files)) => files.is_root(),
@@ -128,6 +140,7 @@ pub fn evidence(reference: &str, image: Image, layers: Vec<LayerRead>, catalog: 
         claims: inventory.claims,
         toolkits: inventory.toolkits,
         landmarks,
+        data_sets,
         loads: loading.loads,
         empty_driver_files,
         driver: loading.driver,

@@ -2,6 +2,7 @@
 
 mod assemble;
 pub mod cache;
+mod data_sets;
 mod layer;
 mod loading;
 mod probe;

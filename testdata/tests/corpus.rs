@@ -54,6 +54,7 @@ fn found(facts: &FileFacts) -> Rows {
             let packing = match row.item.packing {
                 Packing::None => "none",
                 Packing::Lz4 => "lz4",
+                Packing::Zlib => "zlib",
                 Packing::Zstd => "zstd",
                 Packing::Zlib => "zlib",
                 Packing::Unknown => "unknown",

@@ -51,7 +51,7 @@ fn list() -> Change {
         project: None,
         form: KnobForm::Env,
         setting: ("TORCH_CUDA_ARCH_LIST".into(), "8.0;12.0".into()),
-        built: Built { sass, ptx: Vec::new(), toolkit: None },
+        built: Built { sass, ..Built::default() },
         install: String::new(),
     }
 }
@@ -114,7 +114,7 @@ fn emitted(
     let inputs = Inputs { base_env: Some(&base), ..Inputs::default() };
     let reading = read(parse(dockerfile.map_or("", |(_, t)| t).as_bytes()), &inputs);
     let asks = asks(&reading, &NoFiles);
-    let lint = Lint { reading: &reading, asks: &asks, targets: &targets, catalog, image: None };
+    let lint = Lint::new(&reading, &asks, &targets, catalog, None);
     let written = dockerfile.map(|(path, _)| Written { lint: &lint, path });
     emit(&Input { report: &report, config: Some(&config), dockerfile: written, tag }, form).unwrap()
 }

@@ -13,8 +13,14 @@ fn arch(text: &str) -> SmArch {
 /// A wheel of one library with modules for these architectures.
 fn wheel(archs: &[&str]) -> Checked {
     let item = |a: &&str| {
-        let item =
-            Item { arch: arch(a), form: Form::Sass, kind: 2, isa: None, packing: Packing::None, toolkit: None };
+        let item = Item {
+            arch: arch(a).into(),
+            form: Form::Sass,
+            kind: 2,
+            isa: None,
+            packing: Packing::None,
+            toolkit: None,
+        };
         ItemCount { item, entries: 1, bytes: 8 }
     };
     let mut facts = FileFacts::new(FileKind::SharedObject, 100);

@@ -142,13 +142,7 @@ impl<'a> Engine<'a> {
 
     /// What rules and plans look at.
     pub fn beside<'l>(&'l self, understood: &'l Understood, image: Option<&'l Evidence>) -> Lint<'l> {
-        Lint {
-            reading: &understood.reading,
-            asks: &understood.asks,
-            targets: &self.fleet.targets,
-            catalog: self.catalog,
-            image,
-        }
+        Lint::new(&understood.reading, &understood.asks, &self.fleet.targets, self.catalog, image)
     }
 
     /// Findings that neither a comment nor a waiver covers.

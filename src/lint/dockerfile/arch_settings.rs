@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::catalog::arch_lists::{ArchList, ArchVariable, Maker};
+use crate::catalog::arch_lists::{ArchList, ArchVariable};
 use crate::dockerfile::shell::{Assigned, Command, When};
 use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::{Body, Pair};
@@ -11,6 +11,7 @@ use crate::dockerfile::value::{Origin, Trail, Value};
 use super::Lint;
 use super::ask::origin_span;
 use super::builds::{Build, By, Reads};
+use crate::model::Maker;
 
 /// Options of one value that are looked at.
 const MOST_OPTIONS: usize = 256;
@@ -73,7 +74,7 @@ impl ArchSetting<'_> {
 
 impl<'l> Lint<'l> {
     /// All of them of NVIDIA's variables, in the file's order.
-    pub fn arch_settings(&self, builds: &[Build<'l>]) -> Vec<ArchSetting<'l>> {
+    pub fn arch_settings(&self, builds: &[Build<'l>], maker: Maker) -> Vec<ArchSetting<'l>> {
         let mut out = Vec::new();
         for arg in [false, true] {
             for set in self.sets(arg) {
@@ -114,7 +115,7 @@ impl<'l> Lint<'l> {
         for (at, build) in builds.iter().enumerate() {
             self.of_options(at, build, &mut out);
         }
-        out.retain(|s| s.variable.maker == Maker::Nvidia);
+        out.retain(|s| s.variable.maker == maker);
         out.sort_by_key(|s| (s.span, s.place));
         out
     }

@@ -26,7 +26,7 @@ pub fn findings(
     let (text, layers) = written(&evidence.image);
     let reading = read(parse(text.as_bytes()), &Inputs::default());
     let asks = asks(&reading, &NoFiles);
-    let lint = Lint { reading: &reading, asks: &asks, targets, catalog, image: Some(evidence) };
+    let lint = Lint::new(&reading, &asks, targets, catalog, Some(evidence));
     let loudness = |c: &Check| {
         let asked = levels.get(c.id).copied().unwrap_or(if c.on { Loudness::On } else { Loudness::Off });
         (c.id.to_owned(), if c.config { asked } else { Loudness::Off })

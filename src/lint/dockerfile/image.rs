@@ -31,7 +31,7 @@ pub fn measured(file: &mut FileReport, report: &Report) {
 
 /// What only a prediction for targets says is not said of those that the image was measured to run on.
 fn stands(finding: &mut Finding, runs: &[String]) -> bool {
-    let predicts = |needs: Needs| matches!(needs, Needs::Target | Needs::Driver);
+    let predicts = |needs: Needs| matches!(needs, Needs::Target | Needs::AmdTarget | Needs::Driver);
     let predicted = CHECKS.iter().any(|c| c.id == finding.rule && predicts(c.needs));
     if !predicted || finding.targets.is_empty() {
         return true;

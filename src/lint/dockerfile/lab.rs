@@ -33,7 +33,7 @@ pub fn lint_on(rule: &str, dockerfile: &str, targets: &[Target], files: &[(&str,
     let inputs = Inputs { base_env: Some(&base), platform: Some("linux/amd64".to_owned()), ..Inputs::default() };
     let reading: Reading = read(parse(dockerfile.as_bytes()), &inputs);
     let asks = asks(&reading, &Beside(files));
-    let lint = Lint { reading: &reading, asks: &asks, targets, catalog: Catalog::embedded(), image: None };
+    let lint = Lint::new(&reading, &asks, targets, Catalog::embedded(), None);
     let off = CHECKS.iter().filter(|c| c.id != rule).map(|c| (c.id.to_owned(), Loudness::Off));
     let asked: BTreeMap<_, _> = off.chain([(rule.to_owned(), Loudness::On)]).collect();
     let found: Vec<Found> = super::run(&lint, &asked).into_iter().map(|(_, f)| f).collect();
@@ -118,7 +118,7 @@ fn corpus() {
         let name = path.file_name().unwrap().to_string_lossy();
         let asks = asks(&reading, &Repository::of(&name));
         let catalog = Catalog::embedded();
-        let lint = Lint { reading: &reading, asks: &asks, targets: &targets, catalog, image: None };
+        let lint = Lint::new(&reading, &asks, &targets, catalog, None);
         let level = |id: &str| if rules.iter().any(|r| r == id) { Loudness::On } else { Loudness::Off };
         let asked: BTreeMap<_, _> = CHECKS.iter().map(|c| (c.id.to_owned(), level(c.id))).collect();
         let asked = if rules.is_empty() { BTreeMap::new() } else { asked };

@@ -41,18 +41,38 @@ pub use report::{FileReport, Levels, add_to, file, join, levels, overrule_commen
 use crate::catalog::Catalog;
 use crate::dockerfile::commands::Asks;
 use crate::dockerfile::reading::Reading;
-use crate::model::{Evidence, Severity, Target};
+use crate::model::{Evidence, Maker, Severity, Target};
 
 /// What a rule may look at.
 pub struct Lint<'a> {
     pub reading: &'a Reading,
     /// What installers were asked for.
     pub asks: &'a Asks,
-    /// The fleet; empty where none was named.
-    pub targets: &'a [Target],
+    /// The fleet's GPUs of NVIDIA; empty where none was named.
+    pub targets: Vec<Target>,
+    /// Those of other makers.
+    pub others: Vec<Target>,
     pub catalog: &'a Catalog,
     /// The image that the file made, where it was scanned.
     pub image: Option<&'a Evidence>,
+}
+
+impl<'a> Lint<'a> {
+    pub fn new(
+        reading: &'a Reading,
+        asks: &'a Asks,
+        targets: &[Target],
+        catalog: &'a Catalog,
+        image: Option<&'a Evidence>,
+    ) -> Self {
+        let (targets, others) = targets.iter().cloned().partition(|t| t.maker() == Maker::Nvidia);
+        Self { reading, asks, targets, others, catalog, image }
+    }
+
+    /// AMD's GPUs of the fleet.
+    pub fn amd(&self) -> impl Iterator<Item = &Target> {
+        self.others.iter().filter(|t| t.maker() == Maker::Amd)
+    }
 }
 
 /// What a rule cannot do without.
@@ -60,8 +80,10 @@ pub struct Lint<'a> {
 pub enum Needs {
     /// The file alone.
     File,
-    /// GPUs to run on.
+    /// GPUs of NVIDIA to run on.
     Target,
+    /// GPUs of AMD to run on.
+    AmdTarget,
     /// GPUs with their drivers.
     Driver,
     /// The image, scanned.
@@ -165,6 +187,7 @@ fn can_run(needs: Needs, lint: &Lint<'_>) -> bool {
     match needs {
         Needs::File => true,
         Needs::Target => !lint.targets.is_empty(),
+        Needs::AmdTarget => lint.amd().next().is_some(),
         Needs::Driver => lint.targets.iter().any(|t| t.driver.is_some()),
         Needs::Image => lint.image.is_some(),
     }

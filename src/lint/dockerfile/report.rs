@@ -14,8 +14,8 @@ use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::Document;
 use crate::lint::{report::tool, rules, stale, waive};
 use crate::model::{
-    Accepted, AcceptedBy, Digest, EditReport, FilePlace, Finding, FixReport, Gap, ImagePath, Related, Severity,
-    Verdict,
+    Accepted, AcceptedBy, Digest, EditReport, FilePlace, Finding, FixReport, Gap, ImagePath, Maker, Related,
+    Severity, Verdict,
 };
 use crate::report::Report;
 use crate::report::lint::{LintGap, LintReport};
@@ -225,11 +225,13 @@ fn runs(check: &Check, fleet: &Fleet, levels: &Levels) -> bool {
         Some(_) => true,
         None => check.on,
     };
+    let of = |maker| fleet.targets.iter().filter(move |t| t.maker() == maker);
     asked
         && match check.needs {
             super::Needs::File => true,
-            super::Needs::Target => !fleet.targets.is_empty(),
-            super::Needs::Driver => fleet.targets.iter().any(|t| t.driver.is_some()),
+            super::Needs::Target => of(Maker::Nvidia).next().is_some(),
+            super::Needs::AmdTarget => of(Maker::Amd).next().is_some(),
+            super::Needs::Driver => of(Maker::Nvidia).any(|t| t.driver.is_some()),
             super::Needs::Image => false,
         }
 }

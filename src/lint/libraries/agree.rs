@@ -116,6 +116,7 @@ fn statements(evidence: &Evidence) -> Vec<String> {
             ClaimKind::Cuda => "CUDA",
             ClaimKind::Cudnn => "cuDNN",
             ClaimKind::Rocm => "ROCm",
+            ClaimKind::Xpu => "SYCL",
             ClaimKind::CpuOnly => continue,
         };
         // What only the name of one of NVIDIA's packages says is listed with those that matter.

@@ -65,10 +65,10 @@ fn mains(evidence: &Evidence, component: usize, catalog: &Catalog) -> Vec<usize>
 /// Whether anything loads a file in the usual course.
 pub fn loads_at_all(evidence: &Evidence, file: &EvidenceFile, catalog: &Catalog) -> bool {
     // Of a package's variants (bitsandbytes' libraries per CUDA release) one is loaded, and the others miss theirs.
-    let variant = file.component.map(|c| &evidence.components[c]).is_some_and(|c| {
-        let row = catalog.components().variant_of(&c.name, c.version.as_deref());
-        row.is_some_and(|r| r.is_variant(&file.path) || r.is_other(&file.path))
-    });
+    let variant = file
+        .component
+        .map(|c| &evidence.components[c])
+        .is_some_and(|c| catalog.components().is_variant(&c.name, c.version.as_deref(), &file.path));
     !variant
         && file.facts.kind.is_elf()
         && file.facts.kind.loadable()

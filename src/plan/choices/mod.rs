@@ -1,5 +1,6 @@
 //! What could be done about a need, cheapest first. Whether it helps is for the law to say, on a copy.
 
+mod amd;
 pub mod host;
 mod problem;
 mod source;
@@ -11,7 +12,7 @@ use super::need::{Need, What};
 use super::state::Place;
 use crate::catalog::Catalog;
 use crate::lint::TargetCase;
-use crate::model::{Capability, Change, DriverVersion};
+use crate::model::{Capability, Change, Device, DriverVersion};
 use crate::report::{Cost, Disposition, Step, StepKind};
 
 /// One thing that could be done.
@@ -34,14 +35,19 @@ pub struct Cx<'c, 'a> {
 }
 
 impl Cx<'_, '_> {
-    /// The capabilities of all targets that the image must serve; of all, where none must.
-    fn fleet(&self) -> BTreeSet<Capability> {
-        let of = |required: bool| -> BTreeSet<Capability> {
+    /// The GPUs of all targets that the image must serve; of all, where none must.
+    fn fleet(&self) -> BTreeSet<Device> {
+        let of = |required: bool| -> BTreeSet<Device> {
             let cases = self.cases.iter().filter(|c| !c.is_foreign() && (c.target.required || !required));
-            cases.filter_map(|c| c.target.capability()).collect()
+            cases.map(|c| c.target.device).collect()
         };
         let required = of(true);
         if required.is_empty() { of(false) } else { required }
+    }
+
+    /// The compute capabilities among them.
+    fn capabilities(&self) -> BTreeSet<Capability> {
+        self.fleet().iter().filter_map(|d| d.capability()).collect()
     }
 }
 
@@ -51,8 +57,12 @@ pub fn choices(need: &Need<'_, '_>, cx: &Cx<'_, '_>) -> (Vec<Choice>, Vec<String
     let mut why = Vec::new();
     match &need.what {
         What::Code { component, missing, blocks } => {
-            wheel::choices(need, missing, cx, &mut found, &mut why);
-            source::choices(need, component, missing, blocks, cx, &mut found, &mut why);
+            let nvidia: BTreeSet<Capability> = missing.iter().filter_map(|d| d.capability()).collect();
+            if !nvidia.is_empty() {
+                wheel::choices(need, &nvidia, cx, &mut found, &mut why);
+                source::choices(need, component, &nvidia, blocks, cx, &mut found, &mut why);
+            }
+            amd::choices(need, component, missing, cx, &mut found);
             host::for_blocks(need, blocks, cx, &mut found);
         }
         What::Problem(problem) => problem::choices(need, problem, cx, &mut found),

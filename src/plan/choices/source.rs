@@ -28,7 +28,7 @@ pub fn choices(
         return;
     }
     let own = need.evidence().cuda_of("torch").or_else(|| installed(need.evidence()));
-    let fleet = cx.fleet();
+    let fleet = cx.capabilities();
     let (served, left) = one_toolkit(&wanted(component, &fleet), missing, own, cx.catalog);
     if let Some(reason) = left {
         why.push(reason);
@@ -189,7 +189,7 @@ fn build(
         project: Some(knob.project.clone()),
         form,
         setting: (knob.variable.clone(), value.clone()),
-        built: Built { sass: built, ptx, toolkit },
+        built: Built { sass: built, ptx, toolkit, ..Built::default() },
         install: runnable(knob, info).unwrap_or_default(),
     };
     let mut choice = Choice::new(StepKind::Rebuild, Cost::SourceBuild, need, summary, change);
@@ -249,7 +249,7 @@ fn unknown(
         project: None,
         form: KnobForm::Env,
         setting: torch.clone(),
-        built: Built { sass: sass.to_vec(), ptx, toolkit },
+        built: Built { sass: sass.to_vec(), ptx, toolkit, ..Built::default() },
         install: String::new(),
     };
     let summary =
@@ -312,7 +312,7 @@ fn older_ptx(need: &Need<'_, '_>, component: &ComponentCase<'_>, isa: PtxIsa, cx
         project: None,
         form: KnobForm::Env,
         setting: ("CUDA_VERSION".to_owned(), cuda.to_string()),
-        built: Built { sass: of(Form::Sass), ptx: of(Form::Ptx), toolkit: Some(cuda) },
+        built: Built { sass: of(Form::Sass), ptx: of(Form::Ptx), toolkit: Some(cuda), ..Built::default() },
         install: String::new(),
     };
     let choice = Choice::new(StepKind::Rebuild, Cost::SourceBuild, need, summary, change);

@@ -46,7 +46,7 @@ pub fn choices(
             version: Some(row.version.clone()),
             specifier: format!("=={}", row.version),
             index: None,
-            built: Some(Built { sass, ptx, toolkit: cuda }),
+            built: Some(Built { sass, ptx, toolkit: cuda, ..Built::default() }),
             cuda,
         };
         let summary =
@@ -107,7 +107,7 @@ pub fn torch(
         .into_iter()
         .filter(|w| Some(&w.index) != own.as_ref() && serves(w))
         .collect();
-    let fleet = cx.fleet();
+    let fleet = cx.capabilities();
     let whole = |w: &TorchWheel| fleet.iter().all(|cc| covers(&w.archs.sass, *cc));
     let alone = !same.iter().any(whole);
     for wheel in same {
@@ -208,7 +208,7 @@ fn of_torch(need: &Need<'_, '_>, cx: &Cx<'_, '_>, wheel: TorchWheel, cost: Cost,
         version: Some(wheel.torch.clone()),
         specifier: format!("=={}", wheel.torch),
         index: Some((wheel.index.clone(), url.clone())),
-        built: Some(Built { sass: wheel.archs.sass.clone(), ptx: Vec::new(), toolkit: Some(wheel.cuda) }),
+        built: Some(Built { sass: wheel.archs.sass.clone(), toolkit: Some(wheel.cuda), ..Built::default() }),
         cuda: Some(wheel.cuda),
     };
     let mut choice = Choice::new(StepKind::ChangeWheel, cost, need, summary, change);

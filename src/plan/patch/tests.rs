@@ -29,8 +29,7 @@ fn after(
     let reading = read(parse(dockerfile.as_bytes()), &inputs);
     let asks = asks(&reading, &Beside(files));
     let targets = [target("RTX 5090@575")];
-    let lint =
-        Lint { reading: &reading, asks: &asks, targets: &targets, catalog: Catalog::embedded(), image: None };
+    let lint = Lint::new(&reading, &asks, &targets, Catalog::embedded(), None);
     let patch = patch(&lint, plan, tag);
     let new = String::from_utf8(patch.apply(dockerfile.as_bytes())).unwrap();
     only_in_place(dockerfile, &new, &patch.edits);
@@ -104,7 +103,7 @@ fn steps_are_told_where_they_change_what() {
     let file = format!("{CUDA}RUN pip install torch==2.7.0 --index-url {INDEX}/cu126\n");
     let reading = read(parse(file.as_bytes()), &Inputs::default());
     let asks = asks(&reading, &Beside(&[]));
-    let lint = Lint { reading: &reading, asks: &asks, targets: &[], catalog: Catalog::embedded(), image: None };
+    let lint = Lint::new(&reading, &asks, &[], Catalog::embedded(), None);
     let mut plan = plan_of([
         pip::torch("2.7.0", "cu128"),
         Change::SetVariable { name: "A".into(), value: "b".into() },
@@ -173,7 +172,7 @@ fn patches_of_a_corpus() {
         let asks = asks(&reading, &Beside(&[]));
         let targets = [target("RTX 5090@575")];
         let catalog = Catalog::embedded();
-        let lint = Lint { reading: &reading, asks: &asks, targets: &targets, catalog, image: None };
+        let lint = Lint::new(&reading, &asks, &targets, catalog, None);
         let from = reading.last.and_then(|last| match &reading.stages[last].root.0 {
             crate::dockerfile::reading::Base::Image(text) => text.value.known().map(str::to_owned),
             _ => None,

@@ -8,9 +8,9 @@ use super::super::json::diff_schema;
 use super::super::table::tests::{golden, lawful};
 use super::super::{MinDriver, sample};
 use super::*;
-use crate::model::{Digest, Form, ImagePath, Manager, Platform, SmArch};
+use crate::model::{Arch, Digest, Form, ImagePath, Manager, Platform};
 
-fn arch(text: &str) -> SmArch {
+fn arch(text: &str) -> Arch {
     text.parse().unwrap()
 }
 
@@ -215,7 +215,7 @@ fn the_laws_hold_at_every_width_whatever_the_names() {
     hostile.old.reference = evil.clone();
     hostile.losses[0].what = evil.clone();
     hostile.components[0].name = evil.clone();
-    hostile.components[0].lost[0].arch.number = u32::MAX;
+    hostile.components[0].lost[0].arch = format!("sm_{}", u32::MAX).parse().unwrap();
     hostile.components[0].old_root = Some(ImagePath::new(evil.as_bytes()));
     hostile.libraries[0].name = evil.clone();
     hostile.packages[0].name = evil.clone();

@@ -189,7 +189,7 @@ mod tests {
         let mut report = sized(true);
         if let Some(sizes) = &mut report.sizes {
             sizes.components[0].name = format!("\x1b[2J\u{202e}{}", "x".repeat(300));
-            sizes.components[1].archs[0].arch.number = u32::MAX;
+            sizes.components[1].archs[0].arch = format!("sm_{}", u32::MAX).parse().unwrap();
             sizes.components[1].archs[0].bytes = u64::MAX;
         }
         for width in (40..220).step_by(7) {

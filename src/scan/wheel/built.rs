@@ -31,7 +31,7 @@ pub fn built_of(checked: &Checked, package: &str) -> Built {
     };
     let newest = || modules().flat_map(|m| &m.items).filter_map(|i| i.item.toolkit).max();
     let toolkit = checked.evidence.cuda_of(package).or_else(newest);
-    Built { sass: of(Form::Sass), ptx: of(Form::Ptx), toolkit }
+    Built { sass: of(Form::Sass), ptx: of(Form::Ptx), gfx: Vec::new(), toolkit }
 }
 
 fn archs(module: &Module, form: Option<Form>) -> BTreeSet<SmArch> {

@@ -3,6 +3,7 @@
 mod dkms_in_image;
 mod hsa_override_baked;
 mod intel_gpu_runtime_missing;
+mod rocm_arch_misses_target;
 mod rocm_wheel_vs_base;
 
 use super::{Check, Needs, check};
@@ -26,6 +27,14 @@ pub const CHECKS: &[Check] = &[
         File,
         false,
         "PyTorch for Intel's GPUs without their runtime"
+    ),
+    check!(
+        rocm_arch_misses_target,
+        "rocm-arch-misses-target",
+        Error,
+        AmdTarget,
+        true,
+        "a list of AMD's architectures leaves out a target"
     ),
     check!(
         rocm_wheel_vs_base,

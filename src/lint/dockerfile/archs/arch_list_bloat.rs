@@ -29,7 +29,7 @@ fn told<'a>(lint: &Lint<'a>, archs: &Archs<'a>, setting: &ArchSetting<'_>, place
         return None;
     }
     let mut kept = vec![false; list.entries.len()];
-    for target in lint.targets {
+    for target in &lint.targets {
         let (best, fit) = list
             .entries
             .iter()

@@ -33,17 +33,17 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
 struct Judged<'a, 's> {
     setting: &'s ArchSetting<'a>,
     usage: Use,
-    missing: Vec<&'a Target>,
+    missing: Vec<&'s Target>,
     /// PTX that these targets' drivers cannot compile.
-    too_new: Vec<&'a Target>,
-    jit: Vec<&'a Target>,
+    too_new: Vec<&'s Target>,
+    jit: Vec<&'s Target>,
     toolkit: Option<&'s InForce<'a>>,
     /// A build reads it of which enough is known.
     certain: bool,
 }
 
 impl<'a, 's> Judged<'a, 's> {
-    fn of(lint: &Lint<'a>, archs: &'s Archs<'a>, setting: &'s ArchSetting<'a>) -> Option<Self> {
+    fn of(lint: &'s Lint<'a>, archs: &'s Archs<'a>, setting: &'s ArchSetting<'a>) -> Option<Self> {
         // Options that are added to others leave nothing out; PTX alone is told with the machine code.
         if setting.variable.adds || setting.variable.grammar == Grammar::DottedPtx {
             return None;
@@ -67,7 +67,7 @@ impl<'a, 's> Judged<'a, 's> {
         let vague = |b: &Build<'_>| b.by == By::Make && !b.command.span.contains(setting.span);
         let certain = archs.readers(setting).any(|b| b.is_certain() && !vague(b));
         let mut judged = Self { setting, usage, missing: vec![], too_new: vec![], jit: vec![], toolkit, certain };
-        for target in lint.targets {
+        for target in &lint.targets {
             // The best that it may be.
             match lists.iter().map(|l| lists::fit(lint, l, isa, target)).max() {
                 Some(Fit::Missing) => judged.missing.push(target),

@@ -13,7 +13,7 @@ use crate::lint::dockerfile::Lint;
 use crate::lint::dockerfile::arch_settings::{ArchSetting, How, Place};
 use crate::lint::dockerfile::ask::origin_span;
 use crate::lint::dockerfile::builds::{Build, By, Reads};
-use crate::model::{Capability, Form, Item, Packing, PtxIsa, SmArch, Target, escape};
+use crate::model::{Capability, Form, Item, Maker, Packing, PtxIsa, SmArch, Target, escape};
 
 /// What CUDA says where there is no code for a GPU.
 pub const NO_IMAGE: &str = "\"no kernel image is available for execution on the device\"";
@@ -47,7 +47,7 @@ impl<'a> Archs<'a> {
         if !lint.catalog.arch_variables().mentioned(&lint.reading.document.text) {
             return Self { builds, settings: Vec::new(), stages: Stages::of(lint) };
         }
-        let settings = lint.arch_settings(&builds);
+        let settings = lint.arch_settings(&builds, Maker::Nvidia);
         Self { builds, settings, stages: Stages::of(lint) }
     }
 
@@ -243,7 +243,7 @@ pub fn part(place: Place, range: &std::ops::Range<usize>) -> Span {
 /// The list for the fleet in a variable's own way of writing, and words that say whose it is; without targets an
 /// example.
 pub fn for_fleet(lint: &Lint<'_>, variable: &ArchVariable) -> (String, &'static str) {
-    let list = variable.add("", &capabilities(lint.targets)).filter(|_| !lint.targets.is_empty());
+    let list = variable.add("", &capabilities(&lint.targets)).filter(|_| !lint.targets.is_empty());
     match list {
         Some(list) => (list, ", the list for the targets"),
         None => (variable.example.clone(), ", for example; with --target the list for your GPUs is printed"),

@@ -28,7 +28,7 @@ pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     let Some(image) = images(lint).into_iter().find(|i| i.stage == root) else { return };
     let gate = Gate::of(lint, last);
     let mut by_fate: BTreeMap<(Severity, Fate), Vec<&Target>> = BTreeMap::new();
-    for target in lint.targets {
+    for target in &lint.targets {
         let judged = image.every(|_, base| judge(lint, base.filter(|b| b.sure)?, &gate, target));
         let Some(((severity, fate), _, one_of)) = judged else { continue };
         let severity = if one_of || !target.required { lower(severity) } else { severity };

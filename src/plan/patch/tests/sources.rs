@@ -12,6 +12,7 @@ pub fn source(component: &str, form: KnobForm, name: &str, value: &str, sass: &s
             sass: sass.split_whitespace().map(|a| a.parse().unwrap()).collect(),
             ptx: Vec::new(),
             toolkit: None,
+            ..Built::default()
         },
         install: String::new(),
     }

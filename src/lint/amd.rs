@@ -1,0 +1,146 @@
+//! What can be wrong between an image and AMD's GPUs besides device code: data files of libraries, and what the
+//! environment makes of the GPU.
+
+use super::Problem;
+use super::case::ComponentCase;
+use super::devices;
+use crate::catalog::Catalog;
+use crate::catalog::compat::Host;
+use crate::catalog::data_libraries::{DataLibrary, Lack};
+use crate::model::{
+    Confidence, DataSet, Device, Evidence, GfxArch, GfxMode, GfxProcessor, Maker, Outcome, Target, Verdict, escape,
+};
+use crate::report::StepKind;
+
+/// Makes the runtime claim another GPU: `10.3.0` is gfx1030.
+const OVERRIDE: &str = "HSA_OVERRIDE_GFX_VERSION";
+
+pub fn problems(
+    target: &Target,
+    host: &Host,
+    evidence: &Evidence,
+    components: &[ComponentCase<'_>],
+    catalog: &Catalog,
+) -> Vec<Problem> {
+    let mut out: Vec<Problem> = claims(target, host, evidence).into_iter().collect();
+    if let Some(gpu) = host.device.gfx() {
+        out.extend(data(gpu, evidence, catalog));
+    }
+    out.extend(devices::to_pass(Maker::Amd, evidence, components));
+    out
+}
+
+/// The GPU that programs see: what the image's environment makes the runtime claim, with the mode it asks for.
+pub fn claimed(device: Device, evidence: &Evidence, catalog: &Catalog) -> Device {
+    let Device::Amd(gpu) = device else { return device };
+    let config = &evidence.image.config;
+    let processor = config.var(OVERRIDE).and_then(processor_of).unwrap_or(gpu.processor);
+    let retries = catalog.processors().isa(processor).is_some_and(|isa| isa.xnack);
+    let asked = match config.var("HSA_XNACK") {
+        Some("1") => GfxMode::On,
+        Some("0") => GfxMode::Off,
+        _ => gpu.xnack,
+    };
+    Device::Amd(GfxArch { processor, xnack: if retries { asked } else { GfxMode::Any }, ..gpu })
+}
+
+/// `10.3.0`, major, minor and stepping in decimal; other texts are not taken.
+fn processor_of(value: &str) -> Option<GfxProcessor> {
+    let mut parts = value.trim().split('.').map(|p| p.parse::<u8>().ok());
+    let (major, minor, stepping) = (parts.next()??, parts.next()??, parts.next()??);
+    (parts.next().is_none() && minor < 16 && stepping < 16).then_some(GfxProcessor::Exact {
+        major,
+        minor,
+        stepping,
+    })
+}
+
+/// The environment makes the GPU pass for another.
+fn claims(target: &Target, host: &Host, evidence: &Evidence) -> Option<Problem> {
+    let (own, seen) = (target.device.gfx()?.processor, host.device.gfx()?.processor);
+    let value = escape(evidence.image.config.var(OVERRIDE).filter(|_| own != seen)?.as_bytes());
+    let message = format!(
+        "{OVERRIDE}={value} in the image makes {} ({own}) pass for {seen}: judged as that, which AMD does not support; \
+         instructions that {own} has not hang it or stop with \"invalid ISA\"",
+        target.gpu
+    );
+    let help = format!("leave {OVERRIDE} out of the image, and build for {own}");
+    Some(Problem {
+        confidence: Confidence::Medium,
+        step: StepKind::Rebuild,
+        ..Problem::new("hsa-override-baked", Verdict::Warn, message, help)
+    })
+}
+
+/// Libraries whose data files have nothing for the GPU. Of several installations those count that something loads.
+fn data(gpu: GfxArch, evidence: &Evidence, catalog: &Catalog) -> Vec<Problem> {
+    let mut out = Vec::new();
+    for row in catalog.data_libraries().all() {
+        let all: Vec<&DataSet> =
+            evidence.data_sets.iter().filter(|d| d.library == row.name && !d.targets.is_empty()).collect();
+        let used: Vec<&DataSet> = all.iter().copied().filter(|d| is_used(row, d, evidence)).collect();
+        let judged = if used.is_empty() { all } else { used };
+        out.extend(judged.into_iter().filter(|d| !d.covers(gpu)).filter_map(|d| lacking(row, d, gpu)));
+    }
+    out
+}
+
+/// Whether a file of the image loads the library that reads the data.
+fn is_used(row: &DataLibrary, set: &DataSet, evidence: &Evidence) -> bool {
+    let reads = |path: &crate::model::ImagePath| row.is_used_by(path) && row.roots_for(path).any(|r| r == set.root);
+    let wanted = evidence.loads.iter().flat_map(|l| l.needs.iter().chain(&l.opens));
+    wanted
+        .filter_map(|n| match &n.outcome {
+            Outcome::Found { path, .. } => Some(path),
+            _ => None,
+        })
+        .any(reads)
+}
+
+fn lacking(row: &DataLibrary, set: &DataSet, gpu: GfxArch) -> Option<Problem> {
+    let verdict = match row.lack {
+        Lack::Fail if row.is_sure() => Verdict::Fail,
+        Lack::Fail | Lack::Warn => Verdict::Warn,
+        Lack::Slow => Verdict::Slow,
+        Lack::None => return None,
+    };
+    let has: Vec<String> = set.targets.iter().map(|t| t.arch.to_string()).collect();
+    let words = if row.symptom.is_empty() { String::new() } else { format!(": \"{}\"", row.symptom) };
+    let message = format!(
+        "{} has no data for {} in `{}`, which has {}: {}{words}",
+        row.name,
+        gpu.processor,
+        set.root,
+        has.join(" "),
+        row.then
+    );
+    let help = format!(
+        "take a build of ROCm whose {} has {}, or build it for that; {OVERRIDE} would load another GPU's kernels, which \
+         AMD does not support",
+        row.name, gpu.processor
+    );
+    Some(Problem {
+        because: vec![row.because()],
+        path: Some(set.root.clone()),
+        component: set.component,
+        confidence: if verdict == Verdict::Fail { Confidence::High } else { Confidence::Medium },
+        step: StepKind::Libraries,
+        ..Problem::new("library-data-missing", verdict, message, help)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_override_is_read_as_the_runtime_reads_it() {
+        let of = |value: &str| processor_of(value).map(|p| p.to_string());
+        assert_eq!(of("10.3.0").as_deref(), Some("gfx1030"));
+        assert_eq!(of("9.0.10").as_deref(), Some("gfx90a"));
+        assert_eq!(of(" 11.0.0 ").as_deref(), Some("gfx1100"));
+        for text in ["", "10.3", "10.3.0.1", "10.3.x", "10.16.0", "999.0.0"] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
+}
