@@ -4,9 +4,12 @@
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
+/// The catalog's table of AMD's processors; the readers of device code know their numbers from it.
+const AMD_GPUS: &str = "rules/data/amd_gpus.toml";
+
 /// What each kind of cached facts is made by, and the crates that it rests on most.
 const MADE_BY: [(&str, &[&str], &[&str]); 4] = [
-    ("DEVICE", &["src/device", "src/elf", "src/image/zip"], &["goblin"]),
+    ("DEVICE", &["src/device", "src/elf", "src/image/zip"], &["flate2", "goblin", "rmp-serde", "zstd"]),
     ("INVENTORY", &["src/inventory"], &[]),
     ("LOADING", &["src/loader/capture.rs", "src/loader/cache.rs", "src/loader/conf.rs"], &[]),
     // Which entries there are, and how all of it is written down.
@@ -18,6 +21,10 @@ const MADE_BY: [(&str, &[&str], &[&str]); 4] = [
 ];
 
 fn main() -> io::Result<()> {
+    println!("cargo::rerun-if-changed={AMD_GPUS}");
+    let processors = processors(&fs::read_to_string(AMD_GPUS)?)?;
+    let out = std::env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("no OUT_DIR"))?;
+    fs::write(Path::new(&out).join("amd_processors.rs"), &processors)?;
     let lock = fs::read_to_string("Cargo.lock").unwrap_or_default();
     for (name, places, crates) in MADE_BY {
         let mut files = Vec::new();
@@ -31,11 +38,31 @@ fn main() -> io::Result<()> {
             hash.add(file.to_string_lossy().as_bytes());
             hash.add(&fs::read(file)?);
         }
+        if name == "DEVICE" {
+            hash.add(processors.as_bytes());
+        }
         crates.iter().for_each(|c| hash.add(version_of(&lock, c).as_bytes()));
         println!("cargo::rustc-env=IMAGELINT_PROBE_{name}={:016x}", hash.0);
     }
     println!("cargo::rerun-if-changed=Cargo.lock");
     Ok(())
+}
+
+/// The rows with a processor's number, as a Rust list of (number, name). A test holds it against the table.
+fn processors(table: &str) -> io::Result<String> {
+    let mut rows = Vec::new();
+    for list in table.split("\n[[") {
+        let value = |key: &str| {
+            let line = list.lines().find_map(|l| l.strip_prefix(key)?.trim_start().strip_prefix('='))?;
+            Some(line.trim().trim_matches('"').to_owned())
+        };
+        if list.starts_with("isa]]") || list.starts_with("generic]]") {
+            let row = value("mach").zip(value("target"));
+            let (number, name) = row.ok_or_else(|| io::Error::other(format!("{AMD_GPUS}: [[{list}")))?;
+            rows.push(format!("({number}, {name:?})"));
+        }
+    }
+    Ok(format!("&[{}]", rows.join(", ")))
 }
 
 fn collect(place: &Path, files: &mut Vec<PathBuf>) -> io::Result<()> {

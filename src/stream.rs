@@ -259,6 +259,17 @@ impl Read for BodyReader<'_> {
     }
 }
 
+/// Takes from the body what is consumed, not a byte more: what follows a compressed stream stays.
+impl io::BufRead for BodyReader<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.0.window(1)
+    }
+
+    fn consume(&mut self, n: usize) {
+        self.0.consume(n);
+    }
+}
+
 impl Source for BodyReader<'_> {
     fn skip(&mut self, n: u64) -> io::Result<u64> {
         self.0.skip(n)

@@ -1,14 +1,21 @@
 //! Cubins: ELF files of machine 190. Their architecture is spread over `e_flags`, the ABI version and, from
 //! CUDA 13.0 on, an attribute of the `.nv.compat` section.
 
+use std::io;
+
 use goblin::elf::{Elf, Header};
 
-use crate::model::{Arch, CudaVersion, Feature, Form, Item, Packing, SmArch};
+use super::sink::Sink;
+use crate::model::{Arch, Container, CudaVersion, Feature, Form, Item, Packing, SmArch};
+use crate::stream::{Body, MAX_WINDOW};
 
 /// Start of a 64-bit little-endian ELF of the current version: what every cubin begins with.
 pub const MAGIC: [u8; 7] = [0x7f, b'E', b'L', b'F', 2, 1, 1];
 
 pub const HEADER: usize = 64;
+
+/// Largest cubin that is read whole to learn its suffix and toolkit.
+const WHOLE: u64 = (MAX_WINDOW / 2) as u64;
 
 /// `.nv.compat` attribute that is 1 for architecture-specific code.
 const ATTRIBUTE_ARCH_SPECIFIC: u8 = 9;
@@ -55,7 +62,7 @@ fn toolkit_of(number: u32) -> Option<CudaVersion> {
     (90..1000).contains(&number).then(|| CudaVersion::new((number / 10) as u16, (number % 10) as u16))
 }
 
-fn end_of_tables(h: &Header) -> u64 {
+pub(super) fn end_of_tables(h: &Header) -> u64 {
     let end = |at: u64, size: u16, count: u16| at.saturating_add(u64::from(size) * u64::from(count));
     end(h.e_shoff, h.e_shentsize, h.e_shnum).max(end(h.e_phoff, h.e_phentsize, h.e_phnum)).max(HEADER as u64)
 }
@@ -106,4 +113,30 @@ fn cuinfo_toolkit(note: &[u8]) -> Option<CudaVersion> {
     let description = 12 + name_size.checked_next_multiple_of(4)?;
     let field = note.get(description.checked_add(4)?..description.checked_add(8)?)?;
     toolkit_of(u32::from_le_bytes(field.try_into().ok()?))
+}
+
+/// Reads the cubin at the current position, whose header is `found`, and moves past it.
+pub(super) fn read(sink: &mut Sink, body: &mut dyn Body, found: Cubin) -> io::Result<()> {
+    let start = body.position();
+    let left = body.len().map_or(u64::MAX, |n| n.saturating_sub(start));
+    let whole = found.size <= left;
+    if !whole {
+        sink.damage(start, "cubin runs past the end of the file");
+    }
+    let item = if whole { whole_cubin(found, body)? } else { found.item };
+    sink.add(Container::Cubin, start, &mut vec![(item, found.size.min(left))]);
+    body.skip(if whole { found.size } else { HEADER as u64 })?;
+    Ok(())
+}
+
+/// The cubin at the current position with what its sections add; does not move.
+fn whole_cubin(found: Cubin, body: &mut dyn Body) -> io::Result<Item> {
+    if !found.suffix_in_sections || found.size > WHOLE {
+        return Ok(found.item);
+    }
+    let window = body.window(found.size as usize)?;
+    Ok(match window.get(..found.size as usize) {
+        Some(bytes) => complete(found.item, bytes),
+        None => found.item,
+    })
 }

@@ -3,7 +3,12 @@
 //! Layout and flags were measured by writing each value into real files and reading what NVIDIA's cuobjdump 12.4
 //! and 13.5 call it. Only headers are decoded: the architecture a loader selects by stands in the entry header.
 
-use crate::model::{Feature, Form, Item, Packing, PtxIsa, SmArch};
+use std::io;
+
+use super::cubin;
+use super::sink::Sink;
+use crate::model::{Container, Feature, Form, Item, Packing, PtxIsa, SmArch};
+use crate::stream::Body;
 
 /// First bytes of a region, `0xBA55ED50` little-endian.
 pub const MAGIC: [u8; 4] = [0x50, 0xed, 0x55, 0xba];
@@ -88,6 +93,73 @@ pub fn entry(header: &[u8; ENTRY_HEADER], left: u64) -> Result<Entry, String> {
         toolkit: None,
     };
     Ok(Entry { item, header: u64::from(header_size), payload })
+}
+
+/// Reads the region at the current position and moves past it. `false`: there is none, and nothing was moved. `loose`:
+/// it begins a file of its own.
+pub(super) fn read(sink: &mut Sink, body: &mut dyn Body, loose: bool) -> io::Result<bool> {
+    let start = body.position();
+    let left_in_file = body.len().map_or(u64::MAX, |n| n.saturating_sub(start));
+    let window = body.window(REGION_HEADER)?;
+    let Some(header) = window.first_chunk::<REGION_HEADER>() else {
+        sink.suspect(start, "fatbin header is cut off by the end of the file");
+        return Ok(false);
+    };
+    let Some(size) = region_body(header) else {
+        if start == 0 && loose {
+            sink.damage(start, "fatbin header of an unknown version or size");
+        }
+        return Ok(false);
+    };
+    let end = start.checked_add(REGION_HEADER as u64).and_then(|b| b.checked_add(size));
+    let Some(end) = end.filter(|e| e - start <= left_in_file) else {
+        sink.suspect(start, format!("fatbin of {size} bytes runs past the end of the file"));
+        return Ok(false);
+    };
+    body.skip(REGION_HEADER as u64)?;
+    if size == 0 {
+        sink.log.empty += 1;
+        if loose && left_in_file > REGION_HEADER as u64 {
+            sink.damage(start, "an empty fatbin with more bytes behind it");
+        }
+        return Ok(true);
+    }
+    let mut entries = Vec::new();
+    while body.position() < end {
+        let at = body.position();
+        let left = end - at;
+        let window = body.window(ENTRY_HEADER)?;
+        let decoded = match window.first_chunk::<ENTRY_HEADER>() {
+            Some(header) if left >= ENTRY_HEADER as u64 => entry(header, left),
+            _ => Err("fatbin entry header is cut off".to_owned()),
+        };
+        let entry = match decoded {
+            Ok(entry) => entry,
+            Err(why) => {
+                // What was decoded so far stands; the search goes on behind this header's first bytes.
+                if entries.is_empty() {
+                    sink.suspect(at, why);
+                } else {
+                    sink.damage(at, why);
+                }
+                break;
+            }
+        };
+        let mut item = entry.item;
+        body.skip(entry.header)?;
+        if item.packing == Packing::None && item.form == Form::Sass {
+            let payload = body.window(cubin::HEADER)?;
+            item.toolkit = cubin::header(payload).and_then(|c| c.item.toolkit);
+        }
+        entries.push((item, entry.payload));
+        let before = body.position();
+        if body.skip(entry.payload)? < entry.payload {
+            sink.damage(before, "fatbin payload is cut off by the end of the file");
+            break;
+        }
+    }
+    sink.add(Container::Fatbin, start, &mut entries);
+    Ok(true)
 }
 
 fn read_u32(bytes: &[u8], at: usize) -> u32 {

@@ -33,6 +33,11 @@ impl Log {
         self.regions.is_empty()
     }
 
+    /// Whether a region begins in a part of the file.
+    pub(super) fn any_in(&self, from: u64, size: u64) -> bool {
+        self.regions.iter().any(|r| r.offset >= from && r.offset - from < size)
+    }
+
     /// Adds one region; `entries` are (item, stored bytes) in file order.
     pub(super) fn add(&mut self, container: Container, offset: u64, entries: &mut Vec<(Item, u64)>) {
         if entries.is_empty() {

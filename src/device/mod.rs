@@ -1,20 +1,31 @@
-//! Device code in files: fatbins anywhere, cubins outside fatbins, PTX as text.
+//! Device code in files: fatbins and offload bundles anywhere, cubins and code objects outside them, PTX as text.
 //!
 //! A whole-file search for validated magic finds what a section walk misses (`.ldata`, `.lrodata`,
 //! `.cask_resource`, `.rodata`), needs no section table and works forward on a stream; sections only label.
 
+mod bundle;
+mod ccob;
+mod code_object;
 mod cubin;
 mod fatbin;
+mod image;
+mod inflate;
 mod log;
+mod passing;
 mod ptx;
 mod says;
 mod scanner;
+mod sink;
+mod target;
+mod verdict;
 
 use std::io;
 
 use crate::elf;
 use crate::model::{FileFacts, FileKind, ImagePath};
 use crate::stream::Body;
+
+pub use sink::Options;
 
 /// Bytes that [`kind_of`] wants to see.
 pub const HEAD: usize = 4096;
@@ -28,10 +39,16 @@ pub fn kind_of(head: &[u8]) -> Option<FileKind> {
         if cubin::header(head).is_some() {
             return Some(FileKind::Cubin);
         }
+        if code_object::header(head).is_some() {
+            return Some(FileKind::CodeObject);
+        }
         return Some(FileKind::SharedObject);
     }
     if head.starts_with(&fatbin::MAGIC) {
         return Some(FileKind::Fatbin);
+    }
+    if head.starts_with(bundle::MAGIC) || ccob::is_start(head) {
+        return Some(FileKind::Bundle);
     }
     if head.starts_with(ARCHIVE_MAGIC) {
         return Some(FileKind::Archive);
@@ -41,17 +58,20 @@ pub fn kind_of(head: &[u8]) -> Option<FileKind> {
 
 /// Reads one file of a kind that [`kind_of`] told. I/O errors are the source's; damage becomes gaps.
 pub fn read(kind: FileKind, path: &ImagePath, body: &mut dyn Body) -> io::Result<FileFacts> {
+    read_with(kind, path, body, Options::default())
+}
+
+/// As [`read`], by `options`.
+pub fn read_with(kind: FileKind, path: &ImagePath, body: &mut dyn Body, options: Options) -> io::Result<FileFacts> {
     match kind {
-        FileKind::Cubin => scanner::read_cubin(body),
-        FileKind::Ptx => scanner::read_ptx(body),
-        FileKind::Fatbin
-        | FileKind::Archive
-        | FileKind::CodeObject
-        | FileKind::Bundle
-        | FileKind::Kpack
-        | FileKind::Zebin => scanner::Scanner::new(kind).run(path, body),
+        FileKind::Cubin => scanner::read_cubin(body, options),
+        FileKind::Ptx => scanner::read_ptx(body, options),
+        FileKind::CodeObject => scanner::read_code_object(body, options),
+        FileKind::Fatbin | FileKind::Archive | FileKind::Bundle | FileKind::Kpack | FileKind::Zebin => {
+            scanner::Scanner::new(kind, options).run(path, body)
+        }
         FileKind::SharedObject | FileKind::Executable | FileKind::Object | FileKind::BrokenElf => {
-            scanner::Scanner::new(FileKind::SharedObject).run(path, body)
+            scanner::Scanner::new(FileKind::SharedObject, options).run(path, body)
         }
     }
 }

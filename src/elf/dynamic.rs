@@ -19,6 +19,8 @@ use crate::model::{ElfFacts, FileKind};
 /// Bytes before the section table that are kept: the section names stand there, behind them only symbol names.
 const NAMES_BEFORE_TABLE: u64 = 1 << 20;
 const MAX_SECTIONS: u64 = 1 << 16;
+/// Longer names are left out; those of offload bundles hold a triple and a target with its features.
+const MAX_SECTION_NAME: usize = 256;
 const MAX_DYNAMIC: u64 = 64 << 10;
 /// The interpreter's path.
 const MAX_INTERPRETER: u64 = 4096;
@@ -261,7 +263,7 @@ impl Tables {
         let Some(names) = headers.get(names_index) else { return Vec::new() };
         let name_of = |s: &SectionHeader| {
             let at = names.sh_offset.checked_add(s.sh_name as u64)?;
-            let bytes = self.keep.get_from(at, 64)?;
+            let bytes = self.keep.get_from(at, MAX_SECTION_NAME)?;
             let end = memchr::memchr(0, bytes)?;
             Some(String::from_utf8_lossy(&bytes[..end]).into_owned())
         };
@@ -277,6 +279,11 @@ impl Tables {
                 })
             })
             .collect()
+    }
+
+    /// A section's bytes; `None` where they were not kept (those shortly before the section table are).
+    pub fn bytes_of(&self, section: &Section) -> Option<&[u8]> {
+        self.keep.get(section.offset, section.offset.checked_add(section.size)?)
     }
 
     /// What the dynamic section and its tables say, once the whole file has passed, and what of it could not be

@@ -24,6 +24,7 @@ mod policy;
 mod rebuild;
 mod registry;
 mod reports;
+mod rocm;
 mod rules_dir;
 mod servers;
 mod shape;
