@@ -24,7 +24,7 @@ fn image(files: &[(&str, Option<&str>)]) -> tempfile::TempDir {
 }
 
 fn scan(root: &Path, targets: &[&str], more: &[&str]) -> Value {
-    let place = format!("rootfs:{}", root.display());
+    let place = format!("dir:{}", root.display());
     let mut args = vec!["scan", place.as_str(), "--format", "json"];
     for target in targets {
         args.extend(["-t", target]);
@@ -111,7 +111,7 @@ fn data_that_nothing_reads_counts_only_alone() {
 
 #[test]
 fn modes_decide() {
-    let root = image(&[("opt/app/kernels.co", Some("rocm/bin/dev_gfx90a_xnack+_sramecc-.co"))]);
+    let root = image(&[("opt/app/kernels.co", Some("rocm/dev_gfx90a_xnack+_sramecc-.co"))]);
     let report = scan(root.path(), &["MI250X", "gfx90a:xnack+", "gfx90a:sramecc-:xnack+"], &[]);
     assert_eq!(verdicts(&report), ["mi250x fail", "gfx90a:xnack+ fail", "gfx90a:sramecc-:xnack+ ok"]);
     assert!(why(&report, "mi250x").contains("HSA_XNACK=1"), "{}", why(&report, "mi250x"));
@@ -122,18 +122,21 @@ fn generic_targets_and_near_misses() {
     let root = image(&[("opt/app/libfoo.so", Some("rocm/hip_v6_generic.so"))]);
     let targets = ["RX 7600", "RX 6600", "RX 9070", "MI50", "MI210", "MI300X"];
     let report = scan(root.path(), &targets, &[]);
-    let expected =
-        ["rx-7600 ok", "rx-6600 ok", "rx-9070 ok", "mi50 ok", "mi210 fail", "mi300x fail"];
+    let expected = ["rx-7600 ok", "rx-6600 ok", "rx-9070 ok", "mi50 ok", "mi210 fail", "mi300x fail"];
     assert_eq!(verdicts(&report), expected);
     // Neither the family nor a newer stepping.
     let root = image(&[("opt/app/libfoo.so", Some("rocm/hip_v4.so"))]);
-    assert_eq!(verdicts(&scan(root.path(), &["gfx1032", "gfx1030", "gfx90a"], &[])).join(" "),
-        "gfx1032 ok gfx1030 fail gfx90a fail");
+    assert_eq!(
+        verdicts(&scan(root.path(), &["gfx1032", "gfx1030", "gfx90a"], &[])).join(" "),
+        "gfx1032 ok gfx1030 fail gfx90a fail"
+    );
 }
 
 #[test]
 fn kernels_in_archives() {
-    let files = |archive: &'static str| [("opt/app/lib/libhipk_zeroed.so", Some("rocm/hipk_zeroed.so")), (archive, Some("rocm/il_gfx1150.kpack"))];
+    let files = |archive: &'static str| {
+        [("opt/app/lib/libhipk_zeroed.so", Some("rocm/hipk_zeroed.so")), (archive, Some("rocm/il_gfx1150.kpack"))]
+    };
     let root = image(&files("elsewhere/il_gfx1150.kpack"));
     let report = scan(root.path(), &["gfx1150", "MI300X"], &[]);
     assert_eq!(verdicts(&report), ["gfx1150 fail", "mi300x fail"]);
@@ -143,7 +146,7 @@ fn kernels_in_archives() {
 #[test]
 fn one_table_for_a_mixed_fleet() {
     let root = image(&[
-        ("opt/app/libcuda_part.so", Some("corpus/cuda/bin/cu129_so_multi.so")),
+        ("opt/app/libcuda_part.so", Some("corpus/cuda/bin/cu124_wrapped.so")),
         ("opt/app/libhip_part.so", HIP),
         ("opt/app/libsycl_part.so", Some("rocm/sycl_aot_jit.so")),
     ]);
@@ -152,8 +155,17 @@ fn one_table_for_a_mixed_fleet() {
     let got = verdicts(&report);
     assert!(got[1] == "mi300x ok" && got[2] == "rx-7900-xtx ok", "{got:?} {report}");
     assert_eq!(got[3], "max-1550 cpu", "no driver of Intel's is in the image: {report}");
-    let table = run(&[&["scan", &format!("rootfs:{}", root.path().display())][..], &["-t", "H100@570", "-t", "MI300X", "-t", "RX 7900 XTX", "-t", "Max 1550"]].concat());
-    for words in ["AMD Instinct MI300X (gfx942)", "AMD Radeon RX 7900 XTX (gfx1100)", "Intel Data Center GPU Max 1550", "NVIDIA H100 (sm_90)"] {
+    let table = run(&[
+        &["scan", &format!("dir:{}", root.path().display())][..],
+        &["-t", "H100@570", "-t", "MI300X", "-t", "RX 7900 XTX", "-t", "Max 1550"],
+    ]
+    .concat());
+    for words in [
+        "AMD Instinct MI300X (gfx942)",
+        "AMD Radeon RX 7900 XTX (gfx1100)",
+        "Intel Data Center GPU Max 1550",
+        "NVIDIA H100 (sm_90)",
+    ] {
         assert!(table.out.contains(words), "{}", table.out);
     }
 }
