@@ -417,9 +417,10 @@ fn loose_code<'a>(files: &[&'a EvidenceFile], host: &Host) -> Option<FileCase<'a
     Some(FileCase { file: first, judgement })
 }
 
-/// Of variants that cannot be told apart, the one that serves best speaks.
+/// Of variants that cannot be told apart, the one that serves best speaks; of equal ones the first, which is built for
+/// the oldest release.
 fn keep_best(judged: &mut Vec<FileCase<'_>>) {
-    if let Some(best) = (0..judged.len()).max_by_key(|&i| judged[i].judgement.verdict) {
+    if let Some(best) = (0..judged.len()).rev().max_by_key(|&i| judged[i].judgement.verdict) {
         judged.swap(0, best);
         judged.truncate(1);
     }

@@ -12,7 +12,9 @@ use common::{run, testdata};
 /// Files of an image: from the corpora (`rocm/NAME`), else empty ones.
 fn image(files: &[(&str, Option<&str>)]) -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
-    for (path, from) in files {
+    // A root file system has some program or library.
+    let host = ("usr/lib/libhost.so", Some("rocm/host_only.so"));
+    for (path, from) in files.iter().chain([&host]) {
         let path = root.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         match from {
