@@ -84,6 +84,7 @@ const IDENTITIES: &[(&str, &str, &[&str])] = &[
     ("instances.toml", "instance", &["family"]),
     ("intel_gpus.toml", "gpu", &["ip"]),
     ("intel_gpus.toml", "product", &["name"]),
+    ("intel_gpus.toml", "runtime", &["name"]),
     ("libraries.toml", "build", &["name", "versions"]),
     ("libraries.toml", "by_choice", &["name"]),
     ("libraries.toml", "compiler", &["name", "file", "from"]),

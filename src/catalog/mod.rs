@@ -16,8 +16,10 @@ pub mod distros;
 pub mod drivers;
 pub mod extensions;
 pub mod forward;
+mod gpu_library;
 pub mod gpus;
 pub mod instances;
+pub mod intel_runtimes;
 pub mod knobs;
 pub mod laws;
 pub mod libraries;
@@ -56,6 +58,7 @@ use extensions::Extensions;
 use forward::Forward;
 use gpus::Gpus;
 use instances::Instances;
+use intel_runtimes::IntelRuntimes;
 use knobs::Knobs;
 use libraries::Libraries;
 use loading::Loading;
@@ -150,6 +153,7 @@ pub struct Catalog {
     merged: Option<Merged>,
     gpus: Gpus,
     instances: Instances,
+    intel_runtimes: IntelRuntimes,
     presets: Presets,
     processors: Processors,
     toolkits: Toolkits,
@@ -206,6 +210,7 @@ impl Catalog {
             processors,
             gpus: Gpus::read(&mut tables)?,
             instances: Instances::read(&mut tables)?,
+            intel_runtimes: IntelRuntimes::read(&mut tables)?,
             presets: Presets::read(&mut tables)?,
             toolkits,
             drivers,
@@ -248,6 +253,10 @@ impl Catalog {
 
     pub fn instances(&self) -> &Instances {
         &self.instances
+    }
+
+    pub fn intel_runtimes(&self) -> &IntelRuntimes {
+        &self.intel_runtimes
     }
 
     pub fn presets(&self) -> &Presets {

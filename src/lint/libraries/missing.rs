@@ -7,7 +7,7 @@ use crate::catalog::Catalog;
 use crate::catalog::libraries::split_soname;
 use crate::lint::{Problem, Remedy};
 use crate::model::{
-    Change, Confidence, Evidence, EvidenceFile, ImagePath, Libc, Manager, Outcome, Verdict, escape,
+    Change, Confidence, Evidence, EvidenceFile, ImagePath, Libc, Maker, Manager, Outcome, Verdict, escape,
 };
 use crate::report::{Cost, Role, StepKind};
 
@@ -58,7 +58,10 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
         let needs = loads.needs.iter().map(|n| (n, false));
         for (need, opened) in needs.chain(loads.opens.iter().map(|n| (n, true))) {
             let Outcome::Missing { ldconfig, refused } = &need.outcome else { continue };
-            let gpu = catalog.libraries().library(&need.name).is_some();
+            // Packages bring variants for every maker's GPUs: what is there for AMD's and Intel's counts where it is
+            // loaded.
+            let library = catalog.libraries().library(&need.name);
+            let gpu = library.is_some_and(|l| l.maker == Maker::Nvidia || core.is_some());
             let musl = matches!(evidence.libc, Some(Libc::Musl { .. }));
             let kind = if ldconfig.is_some() && !musl {
                 Kind::StaleCache
