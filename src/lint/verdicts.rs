@@ -27,7 +27,7 @@ const LEADS: &[(&str, &[Verdict])] = &[
     ("gpu-devices-to-pass", &[]),
     ("gpu-not-requested", &[Verdict::Fail, Verdict::Cpu]),
     ("hsa-override-baked", &[Verdict::Warn]),
-    ("intel-gpu-runtime-missing", &[Verdict::Cpu]),
+    ("intel-gpu-runtime-missing", &[Verdict::Cpu, Verdict::Warn]),
     ("jit-at-start", &[Verdict::Slow, Verdict::Warn]),
     ("jit-compiler-missing", &[Verdict::Warn]),
     ("jit-disabled", &[Verdict::Fail, Verdict::Warn]),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::catalog::Catalog;
 use crate::lint::Problem;
 use crate::model::{
-    Claim, ClaimKind, Confidence, CudaVersion, Evidence, Manager, Package, ToolkitKind, Verdict, escape,
+    Claim, ClaimKind, Confidence, CudaVersion, Evidence, Maker, Manager, Package, ToolkitKind, Verdict, escape,
 };
 
 /// NVIDIA libraries whose SONAME is the same for every CUDA major: of these only the package tells.
@@ -87,6 +87,7 @@ pub fn problems(evidence: &Evidence, catalog: &Catalog) -> Vec<Problem> {
         because: statements(evidence),
         path,
         confidence: Confidence::Medium,
+        maker: Some(Maker::Nvidia),
         ..Problem::new("versions-disagree", worst, message, help)
     }]
 }

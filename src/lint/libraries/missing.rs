@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::reach::{Reach, loads_at_all, unreached};
+use super::reach::{Reach, loads_at_all, maker_of, unreached};
 use crate::catalog::Catalog;
 use crate::catalog::libraries::split_soname;
 use crate::lint::{Problem, Remedy};
@@ -27,6 +27,8 @@ struct Key {
     verdict: Verdict,
     component: Option<usize>,
     kind: Kind,
+    /// Whose GPUs it is about.
+    maker: Option<Maker>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,7 +81,8 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
             let Some(verdict) = word(evidence, roles, core, file, kind, gpu, catalog) else {
                 continue;
             };
-            let missing = found.entry(Key { verdict, component, kind }).or_default();
+            let maker = library.map(|l| l.maker).or_else(|| maker_of(file, catalog));
+            let missing = found.entry(Key { verdict, component, kind, maker }).or_default();
             missing.names.entry(need.name.clone()).or_insert_with(|| file.path.clone());
             if let (true, Some(elf)) = (opened, &file.facts.elf)
                 && let Some(row) = catalog.loading().opening(&file.path, elf, &need.name)
@@ -231,6 +234,7 @@ fn told(
         because,
         path: Some(path.clone()),
         component: key.component,
+        maker: key.maker,
         remedies,
         confidence: if certain { Confidence::High } else { Confidence::Medium },
         ..Problem::new(rule, key.verdict, message, help)
