@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::components::Globs;
+use super::gfx_compilers::GfxCompiler;
 use super::gpu_library;
 pub use super::gpu_library::{Library, split_soname};
 use super::{CatalogError, Tables, Trust, names};
@@ -184,6 +185,7 @@ pub struct Libraries {
     sets: Vec<Set>,
     fall_backs: Vec<FallBack>,
     by_choice: Vec<ByChoice>,
+    gfx_compilers: Vec<GfxCompiler>,
     compilers: Vec<BroughtCompiler>,
     jits: Vec<Jit>,
     cpu_builds: Vec<CpuBuild>,
@@ -265,6 +267,7 @@ impl Libraries {
                 .map(|r| FallBack { dists: r.dists, how: r.how, trust: r.trust, name: r.name })
                 .collect(),
             by_choice,
+            gfx_compilers: GfxCompiler::read(tables)?,
             compilers,
             jits: tables.rows(FILE, "jit")?,
             cpu_builds: tables.rows(FILE, "cpu_build")?,
@@ -347,6 +350,11 @@ impl Libraries {
     /// Whether a file is loaded only when its other half is there.
     pub fn is_by_choice(&self, path: &ImagePath) -> bool {
         self.by_choice.iter().any(|r| r.files.matches(path))
+    }
+
+    /// Packages that compile for AMD's GPUs when they run.
+    pub fn gfx_compilers(&self) -> &[GfxCompiler] {
+        &self.gfx_compilers
     }
 
     /// The compiler that a package takes for a capability.

@@ -90,6 +90,7 @@ const IDENTITIES: &[(&str, &str, &[&str])] = &[
     ("libraries.toml", "compiler", &["name", "file", "from"]),
     ("libraries.toml", "cpu_build", &["name"]),
     ("libraries.toml", "falls_back", &["name"]),
+    ("libraries.toml", "gfx_compiler", &["name"]),
     ("libraries.toml", "jit", &["name"]),
     ("libraries.toml", "library", &["soname"]),
     ("libraries.toml", "set", &["name"]),

@@ -16,6 +16,7 @@ pub mod distros;
 pub mod drivers;
 pub mod extensions;
 pub mod forward;
+pub mod gfx_compilers;
 mod gpu_library;
 pub mod gpus;
 pub mod instances;
