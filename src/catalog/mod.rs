@@ -31,6 +31,7 @@ pub mod presets;
 pub mod processors;
 pub mod reference;
 pub mod require;
+pub mod rocm;
 pub mod system_packages;
 mod tag_words;
 pub mod toolkits;
@@ -65,6 +66,7 @@ use loading::Loading;
 use merge::Merged;
 use presets::Presets;
 use processors::Processors;
+use rocm::Rocm;
 use system_packages::SystemPackages;
 use toolkits::Toolkits;
 use uses::Uses;
@@ -170,6 +172,7 @@ pub struct Catalog {
     distros: Distros,
     extensions: Extensions,
     arch_variables: ArchVariables,
+    rocm: Rocm,
     system_packages: SystemPackages,
     uses: Uses,
 }
@@ -207,6 +210,7 @@ impl Catalog {
             digest,
             merged: None,
             data_libraries: DataLibraries::read(&mut tables, &processors)?,
+            rocm: Rocm::read(&mut tables, &processors)?,
             processors,
             gpus: Gpus::read(&mut tables)?,
             instances: Instances::read(&mut tables)?,
@@ -321,6 +325,10 @@ impl Catalog {
 
     pub fn arch_variables(&self) -> &ArchVariables {
         &self.arch_variables
+    }
+
+    pub fn rocm(&self) -> &Rocm {
+        &self.rocm
     }
 
     pub fn system_packages(&self) -> &SystemPackages {
