@@ -110,6 +110,7 @@ const IDENTITIES: &[(&str, &str, &[&str])] = &[
     ("pytorch.toml", "variant", &["torch", "index"]),
     ("rocm.toml", "base_image", &["pattern"]),
     ("rocm.toml", "driver", &["amdgpu"]),
+    ("rocm.toml", "module", &["version"]),
     ("rocm.toml", "policy", &["rule"]),
     ("rocm.toml", "pytorch", &["variants"]),
     ("rocm.toml", "release", &["version"]),

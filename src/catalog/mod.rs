@@ -32,6 +32,7 @@ pub mod presets;
 pub mod processors;
 pub mod reference;
 pub mod require;
+pub mod rocm;
 pub mod system_packages;
 mod tag_words;
 pub mod toolkits;
@@ -66,6 +67,7 @@ use loading::Loading;
 use merge::Merged;
 use presets::Presets;
 use processors::Processors;
+use rocm::Rocm;
 use system_packages::SystemPackages;
 use toolkits::Toolkits;
 use uses::Uses;
@@ -171,6 +173,7 @@ pub struct Catalog {
     distros: Distros,
     extensions: Extensions,
     arch_variables: ArchVariables,
+    rocm: Rocm,
     system_packages: SystemPackages,
     uses: Uses,
 }
@@ -208,6 +211,7 @@ impl Catalog {
             digest,
             merged: None,
             data_libraries: DataLibraries::read(&mut tables, &processors)?,
+            rocm: Rocm::read(&mut tables, &processors)?,
             processors,
             gpus: Gpus::read(&mut tables)?,
             instances: Instances::read(&mut tables)?,
@@ -322,6 +326,10 @@ impl Catalog {
 
     pub fn arch_variables(&self) -> &ArchVariables {
         &self.arch_variables
+    }
+
+    pub fn rocm(&self) -> &Rocm {
+        &self.rocm
     }
 
     pub fn system_packages(&self) -> &SystemPackages {
