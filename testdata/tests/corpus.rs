@@ -56,7 +56,6 @@ fn found(facts: &FileFacts) -> Rows {
                 Packing::Lz4 => "lz4",
                 Packing::Zlib => "zlib",
                 Packing::Zstd => "zstd",
-                Packing::Zlib => "zlib",
                 Packing::Unknown => "unknown",
             };
             let isa = match (module.container, row.item.isa) {
