@@ -276,3 +276,108 @@ impl<R: io::BufRead> io::BufRead for Watched<'_, R> {
         self.inner.consume(n);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::super::sink::Options;
+    use super::super::testing::{bundle, code_object};
+    use super::*;
+
+    fn compressed(version: u16, method: u16, raw: &[u8], stated: usize) -> Vec<u8> {
+        let bytes = if method == 0 {
+            let mut out = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+            out.write_all(raw).unwrap();
+            out.finish().unwrap()
+        } else {
+            zstd::bulk::compress(raw, 1).unwrap()
+        };
+        let mut sum = Sum::default();
+        io::copy(&mut Summed { inner: raw, sum: &mut sum, most: u64::MAX }, &mut io::sink()).unwrap();
+        let mut out = MAGIC.to_vec();
+        out.extend([version.to_le_bytes(), method.to_le_bytes()].concat());
+        let wide = if version == 3 { 8 } else { 4 };
+        if version > 1 {
+            out.extend(&(8 + 2 * wide + 8 + bytes.len()).to_le_bytes()[..wide]);
+        }
+        out.extend(&stated.to_le_bytes()[..wide]);
+        out.extend(sum.hash().to_le_bytes());
+        out.extend(bytes);
+        out
+    }
+
+    /// Targets, gaps, where reading ended.
+    fn told(bytes: &[u8], options: Options) -> (Vec<String>, Vec<String>, u64) {
+        let mut sink = Sink::new(options);
+        let mut body = Stream::new(bytes, Some(bytes.len() as u64));
+        let read = read(&mut sink, &mut body, None).unwrap();
+        assert_eq!(read, Ok(()));
+        let modules = sink.log.modules(|_| (None, false));
+        let items = modules.iter().flat_map(|m| &m.items).map(|i| i.item.arch.to_string()).collect();
+        (items, sink.gaps.into_iter().map(|g| g.why).collect(), body.position())
+    }
+
+    fn raw(size: usize) -> Vec<u8> {
+        let large = [code_object(6, 0x54c), vec![7; size]].concat();
+        bundle(
+            &[
+                ("host-x86_64-unknown-linux--", b""),
+                ("hipv4-amdgcn-amd-amdhsa--gfx942", &large),
+                ("hipv4-amdgcn-amd-amdhsa--gfx90a", &code_object(6, 0x53f)),
+            ],
+            4096,
+        )
+    }
+
+    #[test]
+    fn small_and_large_ones_of_all_versions() {
+        for size in [100, 3 << 20] {
+            let raw = raw(size);
+            for (version, method) in [(1, 0), (1, 1), (2, 0), (2, 1), (3, 0), (3, 1)] {
+                for verify in [false, true] {
+                    let mut bytes = compressed(version, method, &raw, raw.len());
+                    let end = bytes.len() as u64;
+                    bytes.extend([0; 100]);
+                    let (targets, gaps, at) = told(&bytes, Options { verify });
+                    assert_eq!((targets.len(), gaps.len(), at), (2, 0, end), "{version} {method} {size} {gaps:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_the_header_states_is_checked() {
+        let all = Options { verify: true };
+        let large = raw(3 << 20);
+        for (stated, method) in [(large.len() - 1, 0), (large.len() + 1, 0), (large.len() - 1, 1)] {
+            let (targets, gaps, _) = told(&compressed(3, method, &large, stated), all);
+            assert_eq!((targets.len(), gaps.is_empty()), (2, false), "{stated} {gaps:?}");
+        }
+        let mut bytes = compressed(3, 1, &large, large.len());
+        bytes[24] ^= 1;
+        assert_eq!(told(&bytes, Options::default()).1, Vec::<String>::new());
+        assert!(told(&bytes, all).1[0].contains("hash"), "{:?}", told(&bytes, all).1);
+        // Of two targets one is another's code: only found by looking at it.
+        let id = "hipv4-amdgcn-amd-amdhsa--gfx90a";
+        let large = bundle(&[(id, &[code_object(6, 0x54c), vec![0; 2 << 20]].concat())], 4096);
+        let bytes = compressed(3, 1, &large, large.len());
+        assert_eq!(told(&bytes, Options::default()).1, Vec::<String>::new());
+        let gaps = told(&bytes, all).1;
+        assert!(gaps[0].contains("gfx90a") && gaps[0].contains("gfx942"), "{gaps:?}");
+    }
+
+    #[test]
+    fn a_bomb_costs_no_more_than_its_file_may() {
+        // Small ones are inflated whole, so long as that is not too much together.
+        let small = bundle(&[("hipv4-amdgcn-amd-amdhsa--gfx90a", &[0; (1 << 20) - 4096])], 4096);
+        let mut sink = Sink::new(Options::default());
+        let bytes = compressed(3, 1, &small, small.len()).repeat(600);
+        let mut body = Stream::new(&bytes[..], Some(bytes.len() as u64));
+        while body.window(4).unwrap().starts_with(MAGIC) {
+            read(&mut sink, &mut body, None).unwrap().unwrap();
+        }
+        assert_eq!(sink.may_inflate(), 0);
+        assert!(!sink.gaps.is_empty() && !sink.log.is_empty());
+    }
+}

@@ -126,24 +126,9 @@ pub(super) fn read(sink: &mut Sink, body: &mut dyn Body, found: CodeObject) -> i
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
+    use super::super::testing::code_object;
     use super::*;
-
-    /// A code object of nothing but a header.
-    pub(in crate::device) fn code_object(version: u8, flags: u32) -> Vec<u8> {
-        let mut head = vec![0; HEADER];
-        head[..7].copy_from_slice(&cubin::MAGIC);
-        head[7] = OSABI_HSA;
-        head[8] = version - FIRST_VERSION as u8;
-        head[16] = 3;
-        head[18..20].copy_from_slice(&224u16.to_le_bytes());
-        head[20] = 1;
-        head[48..52].copy_from_slice(&flags.to_le_bytes());
-        head[52] = 64;
-        head[54] = 56;
-        head[58] = 64;
-        head
-    }
 
     fn arch(version: u8, flags: u32) -> String {
         header(&code_object(version, flags)).unwrap().item.arch.to_string()
@@ -157,7 +142,7 @@ pub(super) mod tests {
         assert_eq!(arch(3, 0x22f), "gfx906:sramecc+");
         assert_eq!(arch(2, 0x32f), "gfx906");
         assert_eq!(arch(6, 0x0100_0054), "gfx11-generic");
-        assert_eq!(header(&code_object(6, 0x54)).unwrap().problem.unwrap().contains("gfx11-generic"), true);
+        assert!(header(&code_object(6, 0x54)).unwrap().problem.unwrap().contains("gfx11-generic"));
         let newer = header(&code_object(6, 0xfe)).unwrap();
         assert_eq!((newer.item.arch, newer.item.form, newer.item.kind), (Arch::Unknown, Form::Unknown, 0xfe));
         let unknown = header(&code_object(7, 0x4c)).unwrap();

@@ -10,7 +10,7 @@ pub(super) const LOOK: usize = ptx::LOOK * 2;
 pub(super) const SPIRV: [u8; 4] = 0x0723_0203u32.to_le_bytes();
 
 /// LLVM bitcode, plain and in a wrapper.
-const BITCODE: [[u8; 4]; 2] = [*b"BC\xc0\xde", 0x0b17_c0deu32.to_le_bytes()];
+pub(super) const BITCODE: [[u8; 4]; 2] = [*b"BC\xc0\xde", 0x0b17_c0deu32.to_le_bytes()];
 
 /// Whether an image is LLVM bitcode.
 pub(super) fn is_bitcode(head: &[u8]) -> bool {
@@ -79,7 +79,7 @@ fn ptx_item(head: &[u8]) -> Option<Item> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::code_object::tests::code_object;
+    use super::super::testing::code_object;
     use super::*;
 
     #[test]

@@ -71,6 +71,12 @@ impl Log {
         self.regions.push(Region { offset, make_up, counts: first as u32 });
     }
 
+    /// The first item of the region that begins at an offset.
+    pub(super) fn item_at(&self, offset: u64) -> Option<&Item> {
+        let region = self.regions.iter().find(|r| r.offset == offset)?;
+        self.make_ups.get(region.make_up as usize)?.1.first()
+    }
+
     /// Folds regions of equal make-up and section. `place` tells a region's section and whether that section
     /// holds input for the device linker.
     pub(super) fn modules(self, place: impl Fn(u64) -> (Option<String>, bool)) -> Vec<Module> {

@@ -10,14 +10,20 @@ mod cubin;
 mod fatbin;
 mod image;
 mod inflate;
+mod kpack;
 mod log;
+mod offload;
 mod passing;
 mod ptx;
 mod says;
 mod scanner;
 mod sink;
+mod sycl;
 mod target;
+#[cfg(test)]
+mod testing;
 mod verdict;
+mod zebin;
 
 use std::io;
 
@@ -30,9 +36,6 @@ pub use sink::Options;
 /// Bytes that [`kind_of`] wants to see.
 pub const HEAD: usize = 4096;
 
-/// Start of a static archive.
-const ARCHIVE_MAGIC: &[u8] = b"!<arch>\n";
-
 /// What a file is, by its first bytes; `None`: nothing that holds device code or links libraries.
 pub fn kind_of(head: &[u8]) -> Option<FileKind> {
     if head.starts_with(&elf::MAGIC) {
@@ -42,16 +45,22 @@ pub fn kind_of(head: &[u8]) -> Option<FileKind> {
         if code_object::header(head).is_some() {
             return Some(FileKind::CodeObject);
         }
+        if zebin::header(head).is_some() {
+            return Some(FileKind::Zebin);
+        }
         return Some(FileKind::SharedObject);
     }
     if head.starts_with(&fatbin::MAGIC) {
         return Some(FileKind::Fatbin);
     }
-    if head.starts_with(bundle::MAGIC) || ccob::is_start(head) {
+    if head.starts_with(bundle::MAGIC) || ccob::is_start(head) || head.starts_with(&offload::MAGIC) {
         return Some(FileKind::Bundle);
     }
-    if head.starts_with(ARCHIVE_MAGIC) {
-        return Some(FileKind::Archive);
+    if head.starts_with(kpack::MAGIC) {
+        return Some(FileKind::Kpack);
+    }
+    if head.starts_with(zebin::ARCHIVE) {
+        return Some(if zebin::is_archive(head) { FileKind::Zebin } else { FileKind::Archive });
     }
     ptx::file_start(head).map(|_| FileKind::Ptx)
 }
@@ -67,7 +76,9 @@ pub fn read_with(kind: FileKind, path: &ImagePath, body: &mut dyn Body, options:
         FileKind::Cubin => scanner::read_cubin(body, options),
         FileKind::Ptx => scanner::read_ptx(body, options),
         FileKind::CodeObject => scanner::read_code_object(body, options),
-        FileKind::Fatbin | FileKind::Archive | FileKind::Bundle | FileKind::Kpack | FileKind::Zebin => {
+        FileKind::Kpack => scanner::read_kpack(body, options),
+        FileKind::Zebin => scanner::read_zebin(body, options),
+        FileKind::Fatbin | FileKind::Archive | FileKind::Bundle => {
             scanner::Scanner::new(kind, options).run(path, body)
         }
         FileKind::SharedObject | FileKind::Executable | FileKind::Object | FileKind::BrokenElf => {

@@ -7,9 +7,9 @@ use super::bundle::Place;
 use super::passing::Passing;
 use super::says::Says;
 use super::sink::{Options, Sink};
-use super::{bundle, ccob, code_object, cubin, fatbin, ptx, verdict};
+use super::{bundle, ccob, code_object, cubin, fatbin, image, inflate, kpack, offload, ptx, sycl, verdict, zebin};
 use crate::elf::{self, Marks, Tables};
-use crate::model::{Container, FileFacts, FileKind, ImagePath};
+use crate::model::{Container, FileFacts, FileKind, ImagePath, Kpack};
 use crate::stream::Body;
 
 /// Bytes looked at in one go.
@@ -21,13 +21,34 @@ const OVERLAP: usize = 4096;
 /// Bytes passed over at a mark that no device code follows.
 const PASSED: usize = fatbin::MAGIC.len();
 
+/// The name of the section that holds sections' names; among them it stands as well.
+const SECTION_NAMES: &[u8] = b".shstrtab\0";
+
 /// The library that carries torch's list of architectures as text.
 const TORCH_FLAGS_IN: &str = "libtorch_python.so";
 
 /// Finds what may be device code.
 fn searcher() -> &'static Marks {
     static SEARCHER: OnceLock<Marks> = OnceLock::new();
-    SEARCHER.get_or_init(|| Marks::new(&[&fatbin::MAGIC, &cubin::MAGIC, ptx::MARK, bundle::MAGIC, ccob::MAGIC]))
+    SEARCHER.get_or_init(|| {
+        Marks::new(&[
+            &fatbin::MAGIC,
+            &cubin::MAGIC,
+            ptx::MARK,
+            bundle::MAGIC,
+            ccob::MAGIC,
+            &offload::MAGIC,
+            kpack::WRAPPER,
+            kpack::NAME_KEY,
+            kpack::PATHS_KEY,
+            &image::BITCODE[0],
+            &image::BITCODE[1],
+            &image::SPIRV,
+            &inflate::ZSTD_MAGIC,
+            zebin::ARCHIVE,
+            SECTION_NAMES,
+        ])
+    })
 }
 
 pub(super) struct Scanner {
@@ -37,11 +58,13 @@ pub(super) struct Scanner {
     flags: Option<String>,
     says: Option<Says>,
     file_name: Vec<u8>,
+    archive: Option<Kpack>,
 }
 
 impl Scanner {
     pub(super) fn new(kind: FileKind, options: Options) -> Self {
-        Self { kind, sink: Sink::new(options), tables: None, flags: None, says: None, file_name: Vec::new() }
+        let sink = Sink::new(options);
+        Self { kind, sink, tables: None, flags: None, says: None, file_name: Vec::new(), archive: None }
     }
 
     pub(super) fn run(mut self, path: &ImagePath, body: &mut dyn Body) -> io::Result<FileFacts> {
@@ -72,6 +95,10 @@ impl Scanner {
             if let Some(tables) = &mut self.tables {
                 // Where no device code follows, the search goes on behind these bytes.
                 tables.see(at, &window[..window.len().min(seen + PASSED)]);
+                if window[seen..].starts_with(SECTION_NAMES) {
+                    let from = seen.saturating_sub(OVERLAP);
+                    tables.see_section_names(at + from as u64, &window[from..window.len().min(seen + OVERLAP)]);
+                }
             }
             if let Some(says) = &mut self.says {
                 says.see(&window[..seen]);
@@ -92,6 +119,7 @@ impl Scanner {
 
     /// Decodes what stands at the current position, which begins with one of the marks, and moves past it.
     fn candidate(&mut self, body: &mut dyn Body) -> io::Result<()> {
+        let is_elf = self.tables.is_some();
         let body = &mut Passing::new(body, self.tables.as_mut());
         let sink = &mut self.sink;
         let at = body.position();
@@ -104,17 +132,26 @@ impl Scanner {
         } else if window.starts_with(ccob::MAGIC) {
             let told = ccob::read(sink, body, None)?;
             doubted(sink, at, told)
+        } else if window.starts_with(&offload::MAGIC) {
+            let told = offload::read(sink, body)?;
+            doubted(sink, at, told)
         } else if let Some(found) = cubin::header(window) {
             cubin::read(sink, body, found)?;
             true
         } else if let Some(found) = code_object::header(window) {
             code_object::read(sink, body, found)?;
             true
-        } else {
-            if let Some(item) = ptx::directive(window) {
-                sink.add(Container::PtxText, at, &mut vec![(item, 0)]);
-            }
+        } else if let Some(item) = ptx::directive(window) {
+            sink.add(Container::PtxText, at, &mut vec![(item, 0)]);
             false
+        } else if !is_elf {
+            // What follows counts by its section.
+            false
+        } else if image::is_bitcode(window) {
+            sink.bitcode(at);
+            false
+        } else {
+            !kpack::see(&mut sink.kpack, body)? && sycl::see(sink, body)?
         };
         if !taken {
             body.skip(PASSED as u64)?;
@@ -123,7 +160,7 @@ impl Scanner {
     }
 
     fn finish(self, size: u64) -> FileFacts {
-        let Self { kind, mut sink, mut tables, flags, says, file_name } = self;
+        let Self { kind, mut sink, mut tables, flags, says, file_name, archive } = self;
         let kind = tables.as_ref().map_or(kind, Tables::kind);
         let elf = tables.as_mut().map(|tables| {
             let (facts, notes) = tables.facts(&file_name);
@@ -133,6 +170,7 @@ impl Scanner {
         let mut facts = FileFacts::new(kind, size);
         facts.elf = elf;
         facts.arch_flags = flags;
+        facts.kpack = archive;
         verdict::fill(&mut facts, sink, tables.as_ref());
         if let Some(says) = says {
             says.tell(&mut facts);
@@ -162,6 +200,22 @@ pub(super) fn read_code_object(body: &mut dyn Body, options: Options) -> io::Res
     if let Some(found) = code_object::header(body.window(code_object::HEADER)?) {
         code_object::read(&mut scanner.sink, body, found)?;
     }
+    body.skip(u64::MAX)?;
+    Ok(scanner.finish(body.position()))
+}
+
+/// An archive of kernels that were taken out of HIP libraries.
+pub(super) fn read_kpack(body: &mut dyn Body, options: Options) -> io::Result<FileFacts> {
+    let mut scanner = Scanner::new(FileKind::Kpack, options);
+    scanner.archive = kpack::read(&mut scanner.sink, body)?;
+    body.skip(u64::MAX)?;
+    Ok(scanner.finish(body.position()))
+}
+
+/// A loose Intel GPU binary, or an archive of them.
+pub(super) fn read_zebin(body: &mut dyn Body, options: Options) -> io::Result<FileFacts> {
+    let mut scanner = Scanner::new(FileKind::Zebin, options);
+    zebin::read_file(&mut scanner.sink, body)?;
     body.skip(u64::MAX)?;
     Ok(scanner.finish(body.position()))
 }

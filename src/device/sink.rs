@@ -1,6 +1,8 @@
 //! Where the readers of one file put what they find: modules, and what could not be read.
 
+use super::kpack::Seen;
 use super::log::Log;
+use super::sycl::Images;
 use crate::model::{Container, Gap, GapEffect, Item};
 
 /// Gaps kept for one file; damage that repeats says nothing new. Of those that no answer rests on fewer, so that they
@@ -34,6 +36,12 @@ pub(super) struct Sink {
     /// strings, so they count only where sections say that device code is.
     pub doubts: Vec<(u64, String)>,
     pub doubts_dropped: bool,
+    /// Parts of references to kernels in other files.
+    pub kpack: Seen,
+    /// What looks like images of SYCL programs.
+    pub images: Images,
+    /// Where bitcode begins that no container holds.
+    pub bitcode: Vec<u64>,
     pub options: Options,
     inflate: u64,
 }
@@ -47,6 +55,9 @@ impl Sink {
             suspects: Vec::new(),
             doubts: Vec::new(),
             doubts_dropped: false,
+            kpack: Seen::default(),
+            images: Images::default(),
+            bitcode: Vec::new(),
             options,
             inflate: if options.verify { INFLATE_TO_VERIFY } else { INFLATE },
         }
@@ -85,6 +96,13 @@ impl Sink {
             self.notes += 1;
             let effect = GapEffect::None;
             self.gaps.push(Gap { path: None, layer: None, offset: Some(offset), why: why.into(), effect });
+        }
+    }
+
+    /// Notes bitcode: sections whose names say what it is for are known later.
+    pub(super) fn bitcode(&mut self, offset: u64) {
+        if self.bitcode.len() < MAX_DOUBTS {
+            self.bitcode.push(offset);
         }
     }
 

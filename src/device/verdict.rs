@@ -1,17 +1,48 @@
 //! What was found in a file, held against its sections once they are known: which findings count, and what is missing.
 
+use super::image;
+use super::kpack;
 use super::sink::Sink;
+use super::target::{self, Target};
 use crate::elf::{Section, Tables};
-use crate::model::{FileFacts, FileKind, GapEffect, Machine};
+use crate::model::{Arch, Container, FileFacts, FileKind, Form, GapEffect, Item, Machine};
 
 /// Sections that hold CUDA's device code.
 const CUDA: [&str; 2] = [".nv_fatbin", "__nv_relfatbin"];
 
+/// Beginning of the names of HIP's sections.
+const HIP: &str = ".hip_fatbin";
+
+/// Beginning of the names of sections that hold one image: kind, triple and target follow.
+const BY_NAME: &str = "__CLANG_OFFLOAD_BUNDLE__";
+
 /// Beginnings of the names of sections that hold offload containers.
-const OFFLOAD: [&str; 4] = [".hip_fatbin", ".llvm.offloading", "__CLANG_OFFLOAD_BUNDLE__", "OFFLOAD_DEVICE_CODE"];
+const OFFLOAD: [&str; 3] = [HIP, ".llvm.offloading", BY_NAME];
+
+/// Where newer SYCL compilers put all images.
+const SYCL: &str = "OFFLOAD_DEVICE_CODE";
+
+/// An image of this size stands for none.
+const PLACEHOLDER: u64 = 8;
+
+/// Bytes between images that align the next.
+const ALIGNMENT: u64 = 4096;
 
 fn is_offload(name: &str) -> bool {
     OFFLOAD.iter().any(|start| name.starts_with(start))
+}
+
+/// Whether a section holds SYCL's images for Intel's GPUs: those for other targets are what these have, those for a
+/// processor are none for a GPU.
+fn is_sycl(name: &str) -> bool {
+    name == SYCL
+        || matches!(
+            name.strip_prefix(BY_NAME).and_then(|id| id.strip_prefix("sycl-")),
+            Some("spir64" | "spir64_gen")
+        )
+        || name
+            .strip_prefix(BY_NAME)
+            .is_some_and(|id| id.starts_with("sycl-spir64-") || id.starts_with("sycl-spir64_gen-"))
 }
 
 /// Fills in the modules and the gaps.
@@ -26,7 +57,10 @@ pub(super) fn fill(facts: &mut FileFacts, mut sink: Sink, tables: Option<&Tables
             sink.damage(facts.size, format!("ELF file is cut off: its tables end at byte {expected}"));
         }
         if Machine(tables.machine()) != Machine::CUDA {
-            missing(&mut sink, &sections);
+            facts.kpack = kpack::reference(&mut sink, &sections, tables);
+            named(&mut sink, &sections);
+            sycl(&mut sink, &sections);
+            missing(&mut sink, &sections, facts.kpack.is_some());
         }
     }
     suspects(&mut sink, &sections, tables);
@@ -41,14 +75,78 @@ pub(super) fn fill(facts: &mut FileFacts, mut sink: Sink, tables: Option<&Tables
 }
 
 /// Declared, but nothing well-formed was found: damage, or a format that is not understood.
-fn missing(sink: &mut Sink, sections: &[Section]) {
+fn missing(sink: &mut Sink, sections: &[Section], elsewhere: bool) {
     let declared = sections.iter().find(|s| CUDA.contains(&s.name.as_str()) && s.size > 0);
     let cuda = declared.filter(|_| sink.log.is_empty() && sink.log.empty == 0);
-    let hip = sections.iter().filter(|s| s.name.starts_with(".hip_fatbin") && s.size > 0);
+    let hip = sections.iter().filter(|s| s.name.starts_with(HIP) && s.size > 0 && !elsewhere);
     let hip = hip.filter(|s| sink.log.empty == 0 && !sink.log.any_in(s.offset, s.size));
     for section in cuda.into_iter().chain(hip).collect::<Vec<_>>() {
         let why = format!("section {} holds nothing that can be read as device code", section.name);
         sink.damage(section.offset, why);
+    }
+}
+
+/// Sections of objects that hold one image each (`-fgpu-rdc`): their names say what it is for.
+fn named(sink: &mut Sink, sections: &[Section]) {
+    for section in sections.iter().filter(|s| s.size > PLACEHOLDER) {
+        let Some(id) = section.name.strip_prefix(BY_NAME).filter(|id| !id.starts_with("sycl-")) else { continue };
+        let Target::Device(arch) = target::of_id(id) else { continue };
+        if sink.bitcode.contains(&section.offset) {
+            let item = Item { form: Form::LtoIr, ..image::by_name(arch) };
+            sink.add(Container::Bundle, section.offset, &mut vec![(item, section.size)]);
+            continue;
+        }
+        match sink.log.item_at(section.offset).map(|i| i.arch) {
+            Some(found) if found == arch || found == Arch::Unknown => {}
+            Some(found) => {
+                let why = format!("section {} is named for {arch}, but holds code for {found}", section.name);
+                sink.damage(section.offset, why);
+            }
+            None if sink.log.any_in(section.offset, section.size) => {}
+            None => {
+                let why = format!("section {} holds nothing that can be read as device code", section.name);
+                sink.damage(section.offset, why);
+            }
+        }
+    }
+}
+
+/// Images count where sections say so, and these hold nothing else.
+fn sycl(sink: &mut Sink, sections: &[Section]) {
+    let images = std::mem::take(&mut sink.images);
+    let declared = || sections.iter().filter(|s| is_sycl(&s.name) && s.size > 0);
+    for (offset, why) in images.problems {
+        if declared().any(|s| s.holds(offset)) {
+            sink.damage(offset, why);
+        }
+    }
+    for section in declared() {
+        if images.dropped {
+            sink.damage(section.offset, "more images of SYCL programs than are looked at in one file");
+            continue;
+        }
+        let section_end = section.offset.saturating_add(section.size);
+        let from = images.all.partition_point(|i| i.offset < section.offset);
+        let to = images.all.partition_point(|i| i.offset < section_end);
+        let mut at = section.offset;
+        for index in from..to {
+            let image = &images.all[index];
+            let next = images.all.get(index + 1).map_or(section_end, |i| i.offset);
+            let end = image.end.unwrap_or(next).min(section_end);
+            hole(sink, section, at, image.offset);
+            sink.add(Container::Sycl, image.offset, &mut image.items(end));
+            at = end;
+        }
+        hole(sink, section, at, section_end);
+    }
+}
+
+fn hole(sink: &mut Sink, section: &Section, from: u64, to: u64) {
+    let size = to.saturating_sub(from);
+    let whole = size == section.size;
+    // Containers for other makers' GPUs are listed as what they are.
+    if (size >= ALIGNMENT || whole) && !sink.log.any_in(from, size) {
+        sink.damage(from, format!("{size} bytes of section {} are no image that is understood", section.name));
     }
 }
 

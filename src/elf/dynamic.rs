@@ -73,6 +73,8 @@ pub struct Tables {
     /// Parts that may hold the dynamic strings, (start, end).
     zones: Vec<(u64, u64)>,
     candidates: Vec<(u64, Vec<u8>)>,
+    /// Parts kept that may hold sections' names.
+    section_names: usize,
     /// The front of the file, until the dynamic section has passed; `None` also where symbols are not read.
     head: Option<Head>,
     /// Symbols and versions among strings that are not kept.
@@ -101,6 +103,7 @@ impl Tables {
             harvest: Harvest::default(),
             zones: Vec::new(),
             candidates: Vec::new(),
+            section_names: 0,
             head: None,
             picked: Harvest::default(),
             undefined: Vec::new(),
@@ -154,6 +157,15 @@ impl Tables {
 
     pub fn machine(&self) -> u16 {
         self.header.e_machine
+    }
+
+    /// Shows bytes around the name of the section of names, of which there are few: linkers may put the names of all
+    /// symbols, which are many, between it and the section table.
+    pub fn see_section_names(&mut self, at: u64, bytes: &[u8]) {
+        if self.section_names < MAX_CANDIDATES {
+            self.section_names += 1;
+            self.keep.want_rest(at, at + bytes.len() as u64, bytes.to_vec());
+        }
     }
 
     /// The next byte at or behind `at` that must be shown even within device code.
