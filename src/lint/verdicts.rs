@@ -46,6 +46,7 @@ const LEADS: &[(&str, &[Verdict])] = &[
     ("opened-library-not-found", &[Verdict::Fail, Verdict::Cpu, Verdict::Warn]),
     ("ptx-too-new-for-driver", &[Verdict::Fail, Verdict::Warn]),
     ("requirement-not-met", &[Verdict::Blocked, Verdict::Warn]),
+    ("rocm-driver-not-tested", &[Verdict::Warn]),
     ("scan-incomplete", &[Verdict::Unknown]),
     ("special-code-for-other-targets", &[]),
     ("stub-driver-on-path", &[Verdict::Fail, Verdict::Warn]),
