@@ -1,59 +1,17 @@
 //! GPU libraries by SONAME, sets of one version, fall-backs, run-time compilers. Table: `libraries.toml`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
 use super::components::Globs;
+use super::gfx_compilers::GfxCompiler;
+use super::gpu_library;
+pub use super::gpu_library::{Library, split_soname};
 use super::{CatalogError, Tables, Trust, names};
 use crate::model::{Capability, ImagePath};
 
-const FILE: &str = "libraries.toml";
-
-/// A GPU library.
-#[derive(Debug)]
-pub struct Library {
-    pub name: String,
-    soname: Globs,
-    /// SONAME suffix to the CUDA majors it belongs to.
-    majors: BTreeMap<String, Vec<u16>>,
-    pip: String,
-    apt: String,
-    /// Debian packages of other SONAMEs than the newest.
-    apt_of: BTreeMap<String, String>,
-}
-
-impl Library {
-    /// The CUDA majors that a SONAME of it belongs to; empty: it does not say.
-    pub fn cuda_majors(&self, suffix: &str) -> &[u16] {
-        self.majors.get(suffix).map_or(&[], Vec::as_slice)
-    }
-
-    /// The packages of PyPI and of NVIDIA's Debian repository that bring it: `nvidia-cublas-cu12`, `libcublas-12-*`.
-    /// `cuda`: the major that is wanted, where others say so.
-    pub fn packages(&self, suffix: &str, cuda: Option<u16>) -> (String, String) {
-        let majors = self.cuda_majors(suffix);
-        let major = cuda.filter(|c| majors.is_empty() || majors.contains(c)).or(majors.last().copied());
-        let number = major.map_or("*".to_owned(), |m| m.to_string());
-        // From CUDA 13 on its own libraries carry no number; cuDNN, NCCL and the like still do.
-        let pip = match major {
-            Some(13..) if !majors.is_empty() => self.pip.clone(),
-            _ => format!("{}-cu{number}", self.pip),
-        };
-        let apt = self.apt_of.get(suffix).unwrap_or(&self.apt);
-        (pip, apt.replace("{M}", &number).replace("{m}", "*"))
-    }
-}
-
-/// `libcublas.so.12` in parts: what stands before and behind ".so.".
-pub fn split_soname(name: &str) -> Option<(&str, &str)> {
-    let (stem, rest) = name.split_once(".so")?;
-    match rest.strip_prefix('.') {
-        Some(suffix) => Some((stem, suffix)),
-        None if rest.is_empty() => Some((stem, "")),
-        None => None,
-    }
-}
+pub(super) const FILE: &str = "libraries.toml";
 
 /// Libraries that must be of one version within a process.
 #[derive(Debug)]
@@ -227,22 +185,11 @@ pub struct Libraries {
     sets: Vec<Set>,
     fall_backs: Vec<FallBack>,
     by_choice: Vec<ByChoice>,
+    gfx_compilers: Vec<GfxCompiler>,
     compilers: Vec<BroughtCompiler>,
     jits: Vec<Jit>,
     cpu_builds: Vec<CpuBuild>,
     builds: Vec<BuildRow>,
-}
-
-#[derive(Deserialize)]
-struct RawLibrary {
-    name: String,
-    soname: String,
-    #[serde(default)]
-    majors: BTreeMap<String, Vec<u16>>,
-    pip: String,
-    apt: String,
-    #[serde(default)]
-    apt_of: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -286,12 +233,7 @@ struct RawCompiler {
 
 impl Libraries {
     pub(crate) fn read(tables: &mut Tables) -> Result<Self, CatalogError> {
-        let mut libraries = Vec::new();
-        for raw in tables.rows::<RawLibrary>(FILE, "library")? {
-            let soname = Globs::new(FILE, &raw.name, std::slice::from_ref(&raw.soname), true)?;
-            let RawLibrary { name, majors, pip, apt, apt_of, .. } = raw;
-            libraries.push(Library { name, soname, majors, pip, apt, apt_of });
-        }
+        let libraries = gpu_library::read(tables)?;
         let mut sets = Vec::new();
         for raw in tables.rows::<RawSet>(FILE, "set")? {
             let files = Globs::new(FILE, &raw.name, &raw.files, true)?;
@@ -325,6 +267,7 @@ impl Libraries {
                 .map(|r| FallBack { dists: r.dists, how: r.how, trust: r.trust, name: r.name })
                 .collect(),
             by_choice,
+            gfx_compilers: GfxCompiler::read(tables)?,
             compilers,
             jits: tables.rows(FILE, "jit")?,
             cpu_builds: tables.rows(FILE, "cpu_build")?,
@@ -348,7 +291,8 @@ impl Libraries {
         let cuda = self.cuda_of(beside);
         let (pip, apt) = self.names_for(names, cuda);
         let list = |set: BTreeSet<String>| set.into_iter().collect::<Vec<_>>().join(", ");
-        format!("pip: {}; apt: {}", list(pip), list(apt))
+        let managers = [("pip", pip), ("apt", apt)].into_iter().filter(|(_, set)| !set.is_empty());
+        managers.map(|(manager, set)| format!("{manager}: {}", list(set))).collect::<Vec<_>>().join("; ")
     }
 
     /// The same as names, of PyPI or of NVIDIA's Debian repository; a `*` stands where the release is not known.
@@ -372,8 +316,8 @@ impl Libraries {
         for name in names {
             if let (Some(library), Some((_, suffix))) = (self.library(name), split_soname(name)) {
                 let (a, b) = library.packages(suffix, cuda);
-                pip.insert(a);
-                apt.insert(b);
+                pip.extend(Some(a).filter(|a| !a.is_empty()));
+                apt.extend(Some(b).filter(|b| !b.is_empty()));
             }
         }
         (pip, apt)
@@ -406,6 +350,11 @@ impl Libraries {
     /// Whether a file is loaded only when its other half is there.
     pub fn is_by_choice(&self, path: &ImagePath) -> bool {
         self.by_choice.iter().any(|r| r.files.matches(path))
+    }
+
+    /// Packages that compile for AMD's GPUs when they run.
+    pub fn gfx_compilers(&self) -> &[GfxCompiler] {
+        &self.gfx_compilers
     }
 
     /// The compiler that a package takes for a capability.

@@ -16,8 +16,11 @@ pub mod distros;
 pub mod drivers;
 pub mod extensions;
 pub mod forward;
+pub mod gfx_compilers;
+mod gpu_library;
 pub mod gpus;
 pub mod instances;
+pub mod intel_runtimes;
 pub mod knobs;
 pub mod laws;
 pub mod libraries;
@@ -29,6 +32,7 @@ pub mod presets;
 pub mod processors;
 pub mod reference;
 pub mod require;
+pub mod rocm;
 pub mod system_packages;
 mod tag_words;
 pub mod toolkits;
@@ -56,12 +60,14 @@ use extensions::Extensions;
 use forward::Forward;
 use gpus::Gpus;
 use instances::Instances;
+use intel_runtimes::IntelRuntimes;
 use knobs::Knobs;
 use libraries::Libraries;
 use loading::Loading;
 use merge::Merged;
 use presets::Presets;
 use processors::Processors;
+use rocm::Rocm;
 use system_packages::SystemPackages;
 use toolkits::Toolkits;
 use uses::Uses;
@@ -150,6 +156,7 @@ pub struct Catalog {
     merged: Option<Merged>,
     gpus: Gpus,
     instances: Instances,
+    intel_runtimes: IntelRuntimes,
     presets: Presets,
     processors: Processors,
     toolkits: Toolkits,
@@ -166,6 +173,7 @@ pub struct Catalog {
     distros: Distros,
     extensions: Extensions,
     arch_variables: ArchVariables,
+    rocm: Rocm,
     system_packages: SystemPackages,
     uses: Uses,
 }
@@ -203,9 +211,11 @@ impl Catalog {
             digest,
             merged: None,
             data_libraries: DataLibraries::read(&mut tables, &processors)?,
+            rocm: Rocm::read(&mut tables, &processors)?,
             processors,
             gpus: Gpus::read(&mut tables)?,
             instances: Instances::read(&mut tables)?,
+            intel_runtimes: IntelRuntimes::read(&mut tables)?,
             presets: Presets::read(&mut tables)?,
             toolkits,
             drivers,
@@ -248,6 +258,10 @@ impl Catalog {
 
     pub fn instances(&self) -> &Instances {
         &self.instances
+    }
+
+    pub fn intel_runtimes(&self) -> &IntelRuntimes {
+        &self.intel_runtimes
     }
 
     pub fn presets(&self) -> &Presets {
@@ -312,6 +326,10 @@ impl Catalog {
 
     pub fn arch_variables(&self) -> &ArchVariables {
         &self.arch_variables
+    }
+
+    pub fn rocm(&self) -> &Rocm {
+        &self.rocm
     }
 
     pub fn system_packages(&self) -> &SystemPackages {

@@ -40,10 +40,11 @@ pub(super) struct Target {
     /// What reports call it, unlike all others; without one, made of GPU and driver.
     #[schemars(with = "Option<String>")]
     pub name: Option<Text>,
-    /// A product, an alias, nvidia-smi's name, a GPU Feature Discovery label, or an architecture: "A100", "sm_80".
+    /// A product, an alias, nvidia-smi's name, a GPU Feature Discovery label, or an architecture: "A100", "MI300X",
+    /// "sm_80", "gfx942", "pvc".
     #[schemars(with = "String")]
     pub gpu: Option<Text>,
-    /// A version ("535.183.01"), a branch ("535") or a range (">=535.54, <570"), whose lowest decides.
+    /// A version ("535.183.01"; of AMD amdgpu's, "6.3" or "30.30.3"), a branch ("535") or a range (">=535.54, <570"), whose lowest decides.
     #[schemars(with = "Option<String>")]
     pub driver: Option<Text>,
     #[serde(default)]

@@ -1,15 +1,23 @@
 //! What the strings of a few well-known files say: compilers their release and targets, NCCL its version, a
 //! dynamic loader the directories it searches.
 
+use std::collections::BTreeSet;
+
 use memchr::memmem;
 
-use crate::model::{CudaVersion, FileFacts, SmArch, ToolFacts, ToolKind};
+use crate::model::{CudaVersion, FileFacts, GfxProcessor, SmArch, ToolFacts, ToolKind};
 
 /// What every tool of a toolkit prints about itself: `…release 12.9, V12.9.86`.
 const RELEASE: &[u8] = b"Cuda compilation tools, release ";
 
 /// Files of `libNAME` whose version stands behind a mark.
 const VERSIONS: [(&[u8], &[u8]); 2] = [(b"libnccl", b"NCCL version "), (b"libnvshmem_host", b"NVSHMEM v")];
+
+/// Files of `libNAME` that compile for AMD's GPUs.
+const GFX_COMPILERS: [&[u8]; 2] = [b"libtriton", b"libamd_comgr"];
+
+/// More than LLVM has processors of AMD.
+const MAX_PROCESSORS: usize = 512;
 
 /// Architectures that a toolkit may know; other numbers are no architectures.
 const ARCHS: std::ops::RangeInclusive<u32> = 20..=199;
@@ -24,10 +32,26 @@ const MAX_NOTE: usize = 1024;
 const MAX_DIRS: usize = 16;
 
 enum Reads {
-    Tool { kind: ToolKind, release: Option<CudaVersion>, hint: Option<CudaVersion>, newest: Option<SmArch> },
-    Version { mark: &'static [u8], version: Option<String> },
-    Loader { dirs: Vec<String> },
-    Compat { hosts: Option<Vec<u32>> },
+    Tool {
+        kind: ToolKind,
+        release: Option<CudaVersion>,
+        hint: Option<CudaVersion>,
+        newest: Option<SmArch>,
+    },
+    Version {
+        mark: &'static [u8],
+        version: Option<String>,
+    },
+    Loader {
+        dirs: Vec<String>,
+    },
+    Compat {
+        hosts: Option<Vec<u32>>,
+    },
+    /// LLVM with its code generator for AMD: names of processors.
+    Gfx {
+        known: BTreeSet<GfxProcessor>,
+    },
 }
 
 /// Reads the strings of one file while it streams by.
@@ -44,6 +68,9 @@ impl Says {
         }
         if file_name.starts_with(b"libcuda.so.") {
             return Some(Self(Reads::Compat { hosts: None }));
+        }
+        if GFX_COMPILERS.iter().any(|name| is_library(file_name, name)) {
+            return Some(Self(Reads::Gfx { known: BTreeSet::new() }));
         }
         let (_, mark) = VERSIONS.iter().find(|(name, _)| is_library(file_name, name))?;
         Some(Self(Reads::Version { mark, version: None }))
@@ -78,6 +105,12 @@ impl Says {
                     *hosts = compat_hosts(chunk);
                 }
             }
+            Reads::Gfx { known } => {
+                // More than there are processors is no compiler's list.
+                if known.len() < MAX_PROCESSORS {
+                    known.extend(behind(chunk, b"\0gfx").filter_map(processor));
+                }
+            }
             Reads::Loader { dirs } => {
                 let found = directories(chunk);
                 if found.len() > dirs.len() {
@@ -95,6 +128,7 @@ impl Says {
             }
             Reads::Version { version, .. } => facts.says_version = version,
             Reads::Compat { hosts } => facts.compat_hosts = hosts,
+            Reads::Gfx { known } => facts.compiles_gfx = known.into_iter().collect(),
             Reads::Loader { dirs } => {
                 if let Some(elf) = &mut facts.elf {
                     elf.system_dirs = dirs;
@@ -187,6 +221,13 @@ fn arch(text: &[u8]) -> Option<SmArch> {
     ARCHS.contains(&arch.number).then_some(arch)
 }
 
+/// A processor by what follows `gfx` to the end of its string: `90a`.
+fn processor(text: &[u8]) -> Option<GfxProcessor> {
+    let end = memchr::memchr(0, text).filter(|end| *end <= 4)?;
+    let processor: GfxProcessor = format!("gfx{}", std::str::from_utf8(&text[..end]).ok()?).parse().ok()?;
+    (!processor.is_generic()).then_some(processor)
+}
+
 /// `2.21.5+cuda12.4`.
 fn version_text(text: &[u8]) -> Option<String> {
     let end = text.iter().position(|b| !b.is_ascii_alphanumeric() && !matches!(b, b'.' | b'+' | b'-'))?;
@@ -271,6 +312,15 @@ mod tests {
         let text =
             "\0__nvJitLinkCreate_12_0\0__nvJitLinkCreate_12_10\0__nvJitLinkCreate_12_9\0__nvJitLinkVersion\0";
         assert_eq!(said("libnvJitLink.so.12", text).tool.unwrap().cuda, Some(CudaVersion::new(12, 10)));
+    }
+
+    #[test]
+    fn compilers_for_amd_name_their_processors() {
+        let text = "\0gfx942\0gfx90a\0gfx1201\0gfx12\0gfx000\0xgfx908\0gfx9-generic\0gfx942\0gfx11";
+        let known = |name| said(name, text).compiles_gfx.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(known("libtriton.so"), ["gfx90a", "gfx942", "gfx1201"]);
+        assert_eq!(known("libamd_comgr.so.3"), ["gfx90a", "gfx942", "gfx1201"]);
+        assert!(Says::new(b"libtriton_amd_codegen.so").is_none());
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::pair::{family, pairs};
 use crate::catalog::Catalog;
 use crate::catalog::libraries::split_soname;
-use crate::model::{Manager, Package, Toolkit, escape};
+use crate::model::{ImagePath, Manager, Package, Toolkit, ToolkitKind, escape};
 use crate::report::diff::{Kind, LibraryChange, LibraryVersion, PackageChange, ToolkitChange};
 use crate::report::{Library, fingerprint};
 
@@ -104,14 +104,14 @@ pub fn packages(old: &[Package], new: &[Package]) -> Vec<PackageChange> {
 /// By path.
 pub fn toolkits(old: &[Toolkit], new: &[Toolkit]) -> Vec<ToolkitChange> {
     let of = |all: &[Toolkit]| -> BTreeMap<_, _> {
-        all.iter().map(|t| (t.path.clone(), escape(t.version.as_bytes()))).collect()
+        all.iter().map(|t| ((t.path.clone(), t.kind), escape(t.version.as_bytes()))).collect()
     };
     let (before, after) = (of(old), of(new));
     let paths: BTreeSet<_> = before.keys().chain(after.keys()).collect();
-    let row = |path: &&_| {
-        let (old, new) = (before.get(path).cloned(), after.get(path).cloned());
+    let row = |place: &&(ImagePath, ToolkitKind)| {
+        let (old, new) = (before.get(place).cloned(), after.get(place).cloned());
         let change = kind(old.is_none(), new.is_none());
-        (old != new).then(|| ToolkitChange { change, path: (*path).clone(), old, new })
+        (old != new).then(|| ToolkitChange { change, path: place.0.clone(), kind: place.1, old, new })
     };
     paths.iter().filter_map(row).collect()
 }
@@ -119,7 +119,7 @@ pub fn toolkits(old: &[Toolkit], new: &[Toolkit]) -> Vec<ToolkitChange> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{FileKind, ImagePath};
+    use crate::model::FileKind;
 
     fn library(path: &str, soname: &str, version: &str) -> Library {
         Library {
@@ -191,6 +191,7 @@ mod tests {
     fn toolkits_by_their_folder() {
         let kit = |path: &str, version: &str| Toolkit {
             path: ImagePath::new(path),
+            kind: ToolkitKind::Cuda,
             version: version.into(),
             said_by: ImagePath::new("x"),
         };

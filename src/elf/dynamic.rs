@@ -349,8 +349,8 @@ impl Tables {
         }
         if self.reads_symbols() {
             let soname = facts.soname.as_deref().unwrap_or_default();
-            let is_vendors = vendor::is_library(file_name) || vendor::is_library(soname.as_bytes());
-            let found = kept.linkage(is_vendors);
+            let gives_calls = vendor::gives_calls(file_name) || vendor::gives_calls(soname.as_bytes());
+            let found = kept.linkage(gives_calls);
             if found.unread > 0 {
                 notes.push(format!("{} names of symbol versions could not be read", found.unread));
             }

@@ -75,7 +75,7 @@ impl<'a> Kept<'a> {
             let Some(name) = self.text(symbol.name) else { continue };
             let version = match symbol.version {
                 FIRST_VERSION.. => match asked.get(&symbol.version) {
-                    Some((of, version)) if vendor::is_library(of) => Some((string(of), string(version))),
+                    Some((of, version)) if vendor::gives_calls(of) => Some((string(of), string(version))),
                     _ => continue,
                 },
                 _ if vendor::is_call(name) => None,

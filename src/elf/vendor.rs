@@ -37,7 +37,67 @@ const NOT_NV: [&[u8]; 4] = [b"nvme", b"nvpair", b"nvdimm", b"nvtt"];
 /// NVIDIA Performance Primitives: libnppc, libnppial, libnpps.
 const NPP: [&[u8]; 3] = [b"nppc", b"nppi", b"npps"];
 
-/// What functions of those libraries begin with, before a capital letter: `cudaMalloc`, `cuInit`, `nppiAdd`.
+/// What follows `lib` in the names of AMD's libraries.
+const AMD: [&[u8]; 34] = [
+    b"amd_comgr",
+    b"amd_smi",
+    b"amdhip64",
+    b"aotriton_v2",
+    b"hipblas",
+    b"hipblaslt",
+    b"hipdnn_backend",
+    b"hipfft",
+    b"hipfftw",
+    b"hiprand",
+    b"hiprtc",
+    b"hipsolver",
+    b"hipsparse",
+    b"hipsparselt",
+    b"hiptensor",
+    b"hsa-runtime64",
+    b"hsakmt",
+    b"migraphx",
+    b"MIOpen",
+    b"rccl",
+    b"rocalution",
+    b"rocblas",
+    b"rocfft",
+    b"rocm-core",
+    b"rocm_smi64",
+    b"rocprofiler-register",
+    b"rocprofiler-sdk",
+    b"rocprofiler64",
+    b"rocrand",
+    b"rocsolver",
+    b"rocsparse",
+    b"roctracer64",
+    b"roctx64",
+    b"rocshmem",
+];
+
+/// What follows `lib` in the names of Intel's; libOpenCL is anybody's.
+const INTEL: [&[u8]; 15] = [
+    b"igc",
+    b"igdfcl",
+    b"igdgmm",
+    b"igdrcl",
+    b"mkl_sycl",
+    b"onemkl_sycl",
+    b"pi_level_zero",
+    b"pi_opencl",
+    b"pi_unified_runtime",
+    b"sycl",
+    b"ur_adapter_level_zero",
+    b"ur_adapter_opencl",
+    b"ur_loader",
+    b"ze_intel_gpu",
+    b"ze_loader",
+];
+
+/// Those of AMD's whose functions carry versions: others are bound to a library by version, or to none.
+const VERSIONED: [&[u8]; 4] = [b"amd_comgr", b"amdhip64", b"hiprtc", b"hsa-runtime64"];
+
+/// What functions of NVIDIA's libraries begin with, before a capital letter: `cudaMalloc`, `cuInit`, `nppiAdd`.
 const CALLS: [&[u8]; 31] = [
     b"cu",
     b"cuda",
@@ -82,6 +142,18 @@ const MAX_NAME: usize = 128;
 /// `libcudart-9335f6a2.so.12`, `libnvrtc.alt.so.12`.
 pub fn is_library(name: &[u8]) -> bool {
     let Some((stem, _)) = stem(name) else { return false };
+    let family = |family: &&[u8]| continues(stem, family);
+    is_nvidia_s(stem) || AMD.iter().any(family) || INTEL.iter().any(family)
+}
+
+/// Whether what a library of that name gives is asked for by name: functions of NVIDIA's ([`is_call`]), and those of
+/// AMD's that carry versions. Intel's are C++, or are looked up when the program runs.
+pub fn gives_calls(name: &[u8]) -> bool {
+    let Some((stem, _)) = stem(name) else { return false };
+    is_nvidia_s(stem) || VERSIONED.iter().any(|family| continues(stem, family))
+}
+
+fn is_nvidia_s(stem: &[u8]) -> bool {
     let family = |family: &&[u8]| continues(stem, family);
     if stem.starts_with(b"nv") {
         return stem.len() > 2 && !NOT_NV.iter().any(family);
@@ -148,6 +220,19 @@ mod tests {
             "libnvmedia.so",
             "libnppial.so.12",
             "libcusparseLt.so.0",
+            "libamdhip64.so.6",
+            "librocblas-9ce4e1a1.so.4",
+            "libhipblaslt.so.0",
+            "libMIOpen.so.1",
+            "libMIOpenCKGroupedConv_gfx942.so.1",
+            "libhsa-runtime64.so.1",
+            "libroctx64.so.4",
+            "librocprofiler-sdk-roctx.so.1",
+            "libsycl.so.8",
+            "libsycl-preview.so.8",
+            "libur_adapter_level_zero_v2.so.0",
+            "libze_intel_gpu.so.1",
+            "libmkl_sycl_blas.so.5",
         ] {
             assert!(is_library(yes.as_bytes()), "{yes}");
         }
@@ -166,8 +251,35 @@ mod tests {
             "cudart.so",
             "libcudart.sofa",
             "libnv.so",
+            "libhippy.so",
+            "libhip.so",
+            "librocksdb.so.8",
+            "librocm.so",
+            "libsyclblas.so",
+            "libmiopen.so",
+            "libzen.so",
+            "libze.so",
+            "libigcx.so",
+            "libOpenCL.so.1",
+            "libmkl_core.so.2",
+            "libamd.so.3",
         ] {
             assert!(!is_library(no.as_bytes()), "{no}");
+        }
+    }
+
+    #[test]
+    fn calls_are_of_few() {
+        for (name, gives) in [
+            ("libcudart.so.12", true),
+            ("libamdhip64.so.6", true),
+            ("libamdhip64-1a2b.so.6", true),
+            ("libhsa-runtime64.so.1", true),
+            ("librocblas.so.4", false),
+            ("libsycl.so.8", false),
+            ("libc.so.6", false),
+        ] {
+            assert_eq!(gives_calls(name.as_bytes()), gives, "{name}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! Programs and headers that run-time compilers look for: Triton and torch.compile call a C compiler, extensions
-//! that are built on first use call nvcc and ninja, and their code includes CUDA's headers.
+//! that are built on first use call nvcc and ninja, and their code includes CUDA's headers. And the files by which
+//! OpenCL's loader finds drivers.
 
 use crate::model::ImagePath;
 
@@ -42,6 +43,7 @@ pub fn is_landmark(path: &ImagePath) -> bool {
     let mut parts = path.components().rev();
     let (Some(name), Some(parent)) = (parts.next(), parts.next()) else { return false };
     match parent {
+        b"vendors" if parts.next() == Some(b"OpenCL") => name.ends_with(b".icd"),
         b"bin" | b"sbin" => PROGRAMS.contains(&name) || is_numbered(name),
         _ if path.components().filter(|p| *p == b"include").count() > 1 => false,
         b"include" => HEADERS.contains(&name),
@@ -71,6 +73,7 @@ mod tests {
             "usr/local/cuda-12.8/targets/x86_64-linux/include/curand_kernel.h",
             "usr/include/x86_64-linux-gnu/cudnn.h",
             "usr/include/python3.11/Python.h",
+            "etc/OpenCL/vendors/intel.icd",
         ] {
             assert!(is_landmark(&ImagePath::new(path)), "{path}");
         }
@@ -81,6 +84,7 @@ mod tests {
             "usr/bin/gcc-",
             "s/torch/include/torch/csrc/inductor/cpp_wrapper/cuda.h",
             "usr/include/Python.h",
+            "etc/vendors/intel.icd",
             "usr/include/linux/cuda.h",
             "s/tensorflow/include/third_party/gpus/cuda/include/cuda.h",
             "",

@@ -15,8 +15,10 @@ mod json;
 mod landmarks;
 mod lines;
 mod names;
+mod oneapi;
 mod pip;
 mod place;
+mod rocm;
 mod rpm;
 mod tags;
 mod toolkit;
@@ -24,7 +26,7 @@ mod toolkit;
 use serde::{Deserialize, Serialize};
 
 use crate::model::fnv1a as hash;
-use crate::model::{ClaimKind, ImagePath, Package};
+use crate::model::{ClaimKind, ImagePath, Package, ToolkitKind};
 use crate::stream::Body;
 
 pub use assemble::{Inventory, Naming, NoNaming, assemble};
@@ -55,7 +57,7 @@ pub enum Probe {
     CondaRecord,
     /// `torch/version.py` and the like.
     Built(built::Project),
-    /// `cuda-12.8/version.json`, `include/cuda.h`, `include/cudnn_version.h`.
+    /// `cuda-12.8/version.json`, `include/cuda.h`, `include/cudnn_version.h`, `rocm-6.4.1/.info/version`.
     Toolkit(toolkit::Source),
 }
 
@@ -90,6 +92,8 @@ pub enum Fact {
         said: Vec<Said>,
     },
     Toolkit {
+        #[serde(default)]
+        kind: ToolkitKind,
         version: String,
     },
     Cudnn {
@@ -190,7 +194,7 @@ pub fn read(probe: &Probe, path: &ImagePath, body: &mut dyn Body) -> Result<Opti
         Probe::ApkInstalled => apk::installed(body),
         Probe::CondaRecord => conda::record(&path.parent().parent(), body),
         Probe::Built(project) => built::read(*project, body),
-        Probe::Toolkit(source) => return toolkit::read(*source, body),
+        Probe::Toolkit(source) => return toolkit::read(*source, path, body),
     }
     .map(Some)
 }
@@ -268,6 +272,9 @@ mod tests {
             Probe::Toolkit(toolkit::Source::Text),
             Probe::Toolkit(toolkit::Source::Header),
             Probe::Toolkit(toolkit::Source::Cudnn),
+            Probe::Toolkit(toolkit::Source::RocmInfo),
+            Probe::Toolkit(toolkit::Source::RocmHeader),
+            Probe::Toolkit(toolkit::Source::Oneapi),
         ];
         let path = ImagePath::new("var/lib/dpkg/info/x.list");
         for seed in seeds {

@@ -1,10 +1,10 @@
-//! CUDA toolkits and cuDNN, as their own version files and headers say.
+//! Toolkits of NVIDIA, AMD and Intel, and cuDNN, as their own version files and headers say.
 
 use serde::Deserialize;
 
 use super::lines::{Lines, token};
-use super::{Fact, json};
-use crate::model::ImagePath;
+use super::{Fact, json, oneapi, rocm};
+use crate::model::{ImagePath, ToolkitKind};
 use crate::stream::Body;
 
 /// Bytes of a `version.json` read at most; the real ones have some kilobytes.
@@ -24,6 +24,12 @@ pub enum Source {
     Header,
     /// `include/cudnn_version.h`.
     Cudnn,
+    /// `rocm-6.4.1/.info/version`.
+    RocmInfo,
+    /// `include/rocm-core/rocm_version.h`.
+    RocmHeader,
+    /// `oneapi/compiler/2025.1/env/vars.sh`.
+    Oneapi,
 }
 
 /// Whether a path is one of these files.
@@ -40,6 +46,9 @@ pub fn wants(path: &[u8]) -> Option<Source> {
         {
             Some(Source::Cudnn)
         }
+        b"version" if parent == b".info" => rocm::is_root(parts.next()?, parts.next()).then_some(Source::RocmInfo),
+        b"rocm_version.h" if parent == b"rocm-core" && is_only_include(path) => Some(Source::RocmHeader),
+        b"vars.sh" if parent == b"env" => oneapi::release(path).map(|_| Source::Oneapi),
         _ => None,
     }
 }
@@ -63,6 +72,12 @@ fn is_only_include(path: &[u8]) -> bool {
 /// brings along.
 pub fn root_of(path: &ImagePath, is_prefix: impl Fn(&ImagePath) -> bool) -> Option<ImagePath> {
     let dir = path.parent();
+    // AMD's and Intel's files lie one folder deeper, AMD's header two.
+    match dir.file_name() {
+        b".info" | b"env" => return Some(dir.parent()),
+        b"rocm-core" => return Some(dir.parent().parent()),
+        _ => {}
+    }
     if dir.file_name() != b"include" {
         return Some(dir);
     }
@@ -87,7 +102,12 @@ struct Named {
 }
 
 /// What a toolkit's file says; nothing where the file is another's.
-pub fn read(source: Source, body: &mut dyn Body) -> Result<Option<Fact>, String> {
+pub fn read(source: Source, path: &ImagePath, body: &mut dyn Body) -> Result<Option<Fact>, String> {
+    let kind = match source {
+        Source::Json | Source::Text | Source::Header | Source::Cudnn => ToolkitKind::Cuda,
+        Source::RocmInfo | Source::RocmHeader => ToolkitKind::Rocm,
+        Source::Oneapi => ToolkitKind::Oneapi,
+    };
     let version = match source {
         Source::Json => {
             let read: VersionJson = json::read(body, JSON)?;
@@ -108,8 +128,19 @@ pub fn read(source: Source, body: &mut dyn Body) -> Result<Option<Fact>, String>
             let version = major.map(|m| format!("{m}.{}.{}", minor.unwrap_or(0), patch.unwrap_or(0)));
             return Ok(version.map(|version| Fact::Cudnn { version }));
         }
+        Source::RocmInfo => {
+            let line = Lines::new(body).next().map_err(|e| e.to_string())?.and_then(token);
+            line.as_deref().and_then(rocm::release)
+        }
+        Source::RocmHeader => {
+            let names: [&[u8]; 3] = [b"ROCM_VERSION_MAJOR", b"ROCM_VERSION_MINOR", b"ROCM_VERSION_PATCH"];
+            let [major, minor, patch] = defined(body, names)?;
+            major.zip(minor).map(|(major, minor)| format!("{major}.{minor}.{}", patch.unwrap_or(0)))
+        }
+        // The folder's name says it.
+        Source::Oneapi => oneapi::release(path.as_bytes()).map(str::to_owned),
     };
-    Ok(version.map(|version| Fact::Toolkit { version }))
+    Ok(version.map(|version| Fact::Toolkit { kind, version }))
 }
 
 /// The rank of a package's record.
@@ -118,7 +149,7 @@ pub const RECORD: u8 = 2;
 /// The lower, the more the file knows: a header drops the patch level.
 pub fn rank(said_by: &ImagePath) -> u8 {
     match said_by.file_name() {
-        b"version.json" => 0,
+        b"version.json" | b"version" | b"vars.sh" => 0,
         b"version.txt" => 1,
         _ => RECORD + 1,
     }
@@ -150,8 +181,8 @@ mod tests {
 
     fn told(path: &str, text: &str) -> Option<String> {
         let source = wants(path.as_bytes())?;
-        match read(source, &mut Stream::new(Plain(text.as_bytes()), None)).unwrap()? {
-            Fact::Toolkit { version } => {
+        match read(source, &ImagePath::new(path), &mut Stream::new(Plain(text.as_bytes()), None)).unwrap()? {
+            Fact::Toolkit { version, .. } => {
                 let root = root_of(&ImagePath::new(path), |p| p.as_bytes() == b"opt/conda")?;
                 Some(format!("{root} {version}"))
             }
@@ -168,7 +199,9 @@ mod tests {
         assert_eq!(told("opt/cuda/version.json", r#"{"name": "other"}"#), None);
         assert_eq!(told("opt/cudatool/version.txt", "1.0\n"), None);
         assert_eq!(told("app/version.json", json), None);
-        assert!(read(Source::Json, &mut Stream::new(Plain(&b"{\"cuda\""[..]), None)).is_err());
+        assert!(
+            read(Source::Json, &ImagePath::new("x"), &mut Stream::new(Plain(&b"{\"cuda\""[..]), None)).is_err()
+        );
     }
 
     #[test]
@@ -199,5 +232,29 @@ mod tests {
         }
         assert_eq!(told("usr/include/cuda.h", "#define CUDA_VERSION\n"), None);
         assert_eq!(told("usr/include/cuda.h", "#define CUDA_VERSION 99999999999\n"), None);
+    }
+
+    #[test]
+    fn amd_s_and_intel_s_name_themselves() {
+        let header =
+            "#define ROCM_VERSION_MAJOR   7\n#define ROCM_VERSION_MINOR   0\n#define ROCM_VERSION_PATCH   2\n";
+        for (path, text, expected) in [
+            ("opt/rocm-6.4.1/.info/version", "6.4.1-83\n", Some("opt/rocm-6.4.1 6.4.1")),
+            ("opt/rocm/core-7.14/.info/version", "7.14.0\n", Some("opt/rocm/core-7.14 7.14.0")),
+            ("s/_rocm_sdk_core/.info/version", "7.13.0a20260313", Some("s/_rocm_sdk_core 7.13.0a20260313")),
+            ("opt/rocm-6.4.1/.info/version", "\u{1b}[31m", None),
+            ("opt/other/.info/version", "6.4.1", None),
+            ("opt/rocm-7.0.2/include/rocm-core/rocm_version.h", header, Some("opt/rocm-7.0.2 7.0.2")),
+            ("usr/include/rocm-core/rocm_version.h", header, Some("usr 7.0.2")),
+            ("s/torch/include/x/include/rocm-core/rocm_version.h", header, None),
+            (
+                "opt/intel/oneapi/compiler/2025.1/env/vars.sh",
+                "#!/bin/sh\n",
+                Some("opt/intel/oneapi/compiler/2025.1 2025.1"),
+            ),
+            ("opt/intel/oneapi/mkl/2025.1/env/vars.sh", "#!/bin/sh\n", None),
+        ] {
+            assert_eq!(told(path, text).as_deref(), expected, "{path}");
+        }
     }
 }

@@ -8,7 +8,8 @@ use crate::catalog::Catalog;
 use crate::catalog::compat::Host;
 use crate::catalog::data_libraries::{DataLibrary, Lack};
 use crate::model::{
-    Confidence, DataSet, Device, Evidence, GfxArch, GfxMode, GfxProcessor, Maker, Outcome, Target, Verdict, escape,
+    ClaimKind, Confidence, DataSet, Device, Evidence, GfxArch, GfxMode, GfxProcessor, ImagePath, Maker, Outcome,
+    RocmVersion, Target, ToolkitKind, Verdict, escape,
 };
 use crate::report::StepKind;
 
@@ -26,7 +27,47 @@ pub fn problems(
     if let Some(gpu) = host.device.gfx() {
         out.extend(data(gpu, evidence, catalog));
     }
+    out.extend(kernel_driver(target, evidence, catalog));
     out.extend(devices::to_pass(Maker::Amd, evidence, components));
+    out
+}
+
+/// ROCm in the image and the kernel's driver on the hosts were not tested together. Only what tables say is told.
+fn kernel_driver(target: &Target, evidence: &Evidence, catalog: &Catalog) -> Option<Problem> {
+    let range = target.driver.as_ref()?;
+    let number: RocmVersion = range.lowest.to_string().parse().ok()?;
+    let module = catalog.rocm().driver_of_module(number);
+    let driver = module.as_ref().map_or(number, |(driver, _)| *driver);
+    for (release, path) in releases(evidence) {
+        let goes = catalog.rocm().goes(release, driver);
+        if goes.with != Some(false) {
+            continue;
+        }
+        let message = format!(
+            "the image has ROCm {release}, which was not tested with driver {range} of {}: kernels may hang, or no GPU be seen",
+            target.name
+        );
+        let help = format!("use a driver that was tested with ROCm {release}, or another release of ROCm");
+        return Some(Problem {
+            because: goes.because.into_iter().chain(module.map(|(_, row)| row)).collect(),
+            path: Some(path),
+            confidence: if goes.is_sure { Confidence::Medium } else { Confidence::Low },
+            step: StepKind::Driver,
+            ..Problem::new("rocm-driver-not-tested", Verdict::Warn, message, help)
+        });
+    }
+    None
+}
+
+/// The releases of ROCm that an image has, with the files that say so: its toolkits, else what torch was built for.
+fn releases(evidence: &Evidence) -> Vec<(RocmVersion, ImagePath)> {
+    let toolkits = evidence.toolkits.iter().filter(|t| t.kind == ToolkitKind::Rocm);
+    let mut out: Vec<(RocmVersion, ImagePath)> =
+        toolkits.filter_map(|t| Some((t.version.parse().ok()?, t.said_by.clone()))).collect();
+    if out.is_empty() {
+        let claim = evidence.claim("torch", ClaimKind::Rocm);
+        out.extend(claim.and_then(|c| Some((c.value.parse().ok()?, c.said_by.clone()))));
+    }
     out
 }
 
@@ -87,7 +128,7 @@ fn data(gpu: GfxArch, evidence: &Evidence, catalog: &Catalog) -> Vec<Problem> {
 
 /// Whether a file of the image loads the library that reads the data.
 fn is_used(row: &DataLibrary, set: &DataSet, evidence: &Evidence) -> bool {
-    let reads = |path: &crate::model::ImagePath| row.is_used_by(path) && row.roots_for(path).any(|r| r == set.root);
+    let reads = |path: &ImagePath| row.is_used_by(path) && row.roots_for(path).any(|r| r == set.root);
     let wanted = evidence.loads.iter().flat_map(|l| l.needs.iter().chain(&l.opens));
     wanted
         .filter_map(|n| match &n.outcome {

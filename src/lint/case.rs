@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use super::problem::Problem;
-use super::{Judged, amd, compilers, driver_files, environment, forward, gate, host, intel, kpack, words};
+use super::{
+    Judged, amd, compilers, driver_files, environment, forward, gate, gfx_compilers, host, intel, kpack, words,
+};
 use crate::catalog::Catalog;
 use crate::catalog::compat::Host;
 use crate::catalog::variants::{Choice, Context, TorchBuild, WhenMissing};
@@ -109,6 +111,7 @@ pub fn judge<'a>(
         }
     }
     let mut problems = Vec::new();
+    let mut served = compilers::served(target, found, catalog);
     excuse_other_backends(&mut components, found, catalog);
     problems.extend(host::wrong_platform(target, found, &components));
     match target.maker() {
@@ -121,13 +124,20 @@ pub fn judge<'a>(
             problems.extend(driver_files::problems(target, found));
             problems.extend(compilers::too_old(target, found, roles, catalog));
         }
-        Maker::Amd => problems.extend(amd::problems(target, &host, found, &components, catalog)),
+        Maker::Amd => {
+            problems.extend(amd::problems(target, &host, found, &components, catalog));
+            if let Some(gpu) = host.device.gfx() {
+                let (too_old, knows) = gfx_compilers::judged(gpu.processor, target, found, roles, catalog);
+                problems.extend(too_old);
+                served = knows;
+            }
+        }
         Maker::Intel => problems.extend(intel::problems(target, found, &components, catalog)),
     }
     let concerns = |p: &&Problem| p.maker.is_none_or(|maker| maker == target.maker());
     problems.extend(common.iter().filter(concerns).map(|p| p.on(target)));
     attach(&problems, roles, &mut components);
-    for (index, how) in compilers::served(target, found, catalog) {
+    for (index, how) in served {
         row_of(index, roles[index], &mut components).problem.get_or_insert((Verdict::Ok, how));
     }
     components.sort_by_key(|c| c.index);
@@ -417,9 +427,10 @@ fn loose_code<'a>(files: &[&'a EvidenceFile], host: &Host) -> Option<FileCase<'a
     Some(FileCase { file: first, judgement })
 }
 
-/// Of variants that cannot be told apart, the one that serves best speaks.
+/// Of variants that cannot be told apart, the one that serves best speaks; of equal ones the first, which is built for
+/// the oldest release.
 fn keep_best(judged: &mut Vec<FileCase<'_>>) {
-    if let Some(best) = (0..judged.len()).max_by_key(|&i| judged[i].judgement.verdict) {
+    if let Some(best) = (0..judged.len()).rev().max_by_key(|&i| judged[i].judgement.verdict) {
         judged.swap(0, best);
         judged.truncate(1);
     }

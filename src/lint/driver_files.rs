@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use super::libraries::{is_stub, versions};
 use super::{Problem, Remedy, words};
 use crate::model::{
-    Change, Component, DriverVersion, Evidence, EvidenceFile, ImagePath, Law, Manager, Need, Outcome, Runtime,
-    Target, Verdict, escape, package_name,
+    Change, Component, DriverVersion, Evidence, EvidenceFile, ImagePath, Law, Maker, Manager, Need, Outcome,
+    Runtime, Target, Verdict, escape, package_name,
 };
 use crate::report::{Cost, StepKind};
 
@@ -99,6 +99,7 @@ pub fn stubs(evidence: &Evidence) -> Vec<Problem> {
         out.push(Problem {
             path: Some(path.clone()),
             remedies: drop.into_iter().collect(),
+            maker: Some(Maker::Nvidia),
             ..Problem::new("stub-driver-on-path", verdict, message, help)
         });
     }

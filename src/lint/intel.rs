@@ -4,11 +4,9 @@
 use super::case::ComponentCase;
 use super::{Problem, devices};
 use crate::catalog::Catalog;
-use crate::model::{Evidence, EvidenceFile, Maker, Target, Verdict};
+use crate::catalog::intel_runtimes::{IntelRuntime, Present};
+use crate::model::{Device, Evidence, Maker, Target, Verdict};
 use crate::report::{Role, StepKind};
-
-/// What file names of the drivers begin with: Level Zero's and OpenCL's.
-const DRIVERS: [&[u8]; 2] = [b"libze_intel_gpu.so", b"libigdrcl.so"];
 
 pub fn problems(
     target: &Target,
@@ -21,29 +19,50 @@ pub fn problems(
     out
 }
 
-/// Neither Level Zero's nor OpenCL's driver for GPUs is in the image.
+/// The driver's user-space part is not in the image, or is of a line of releases that does not serve the GPU.
 fn runtime(
     target: &Target,
     evidence: &Evidence,
     components: &[ComponentCase<'_>],
-    _catalog: &Catalog,
+    catalog: &Catalog,
 ) -> Option<Problem> {
     let core = components.iter().find(|c| c.role == Role::Core && devices::has_code(Maker::Intel)(c))?;
-    let is_driver =
-        |f: &EvidenceFile| !f.in_archive && DRIVERS.iter().any(|start| f.path.file_name().starts_with(start));
-    if evidence.image.alone || evidence.files.iter().any(is_driver) {
+    let Device::Intel(ip) = target.device else { return None };
+    if evidence.image.alone {
         return None;
     }
-    let message = format!(
-        "the image has neither libze_intel_gpu.so.1 (Level Zero) nor libigdrcl.so (OpenCL), and no runtime mounts them: \
-         {} is not seen (\"No device of requested type available\")",
-        target.gpu
-    );
+    let runtimes = catalog.intel_runtimes();
+    let present = runtimes.in_image(evidence);
+    let lines: Vec<(&Present, &IntelRuntime)> = present.iter().filter_map(|p| Some((p, runtimes.of(p)?))).collect();
+    if lines.iter().any(|(_, line)| line.serves(ip)) {
+        return None;
+    }
+    let seen = "\"No device of requested type available\"";
+    let (verdict, message, because) = match lines.first() {
+        None => (
+            Verdict::Cpu,
+            format!(
+                "the image has neither libze_intel_gpu.so.1 (Level Zero) nor libigdrcl.so (OpenCL), and no runtime mounts \
+                 them: {} is not seen ({seen})",
+                target.gpu
+            ),
+            Vec::new(),
+        ),
+        Some((first, line)) => (
+            if line.is_sure() { Verdict::Cpu } else { Verdict::Warn },
+            format!(
+                "{} is of {}, which does not serve {}: it is not seen ({seen})",
+                first.said_by, line.name, target.gpu
+            ),
+            vec![line.because()],
+        ),
+    };
     let help = "install the driver's user-space part from Intel's graphics repository: libze-intel-gpu1 and libze1, or \
                 intel-opencl-icd";
     Some(Problem {
+        because,
         component: Some(core.index),
         step: StepKind::Libraries,
-        ..Problem::new("intel-gpu-runtime-missing", Verdict::Cpu, message, help)
+        ..Problem::new("intel-gpu-runtime-missing", verdict, message, help)
     })
 }

@@ -11,6 +11,7 @@ mod environment;
 mod findings;
 mod forward;
 mod gate;
+mod gfx_compilers;
 #[cfg(test)]
 mod golden;
 mod host;

@@ -117,6 +117,11 @@ const IMAGE_RULES: &[Rule] = &[
     rule!("opened-library-not-found", Error, "A library that is opened by name at run time is not in the image"),
     rule!("ptx-too-new-for-driver", Error, "PTX newer than the driver's compiler: \"unsupported toolchain\""),
     rule!("requirement-not-met", Error, "The driver does not meet NVIDIA_REQUIRE_*: some runtimes refuse to start"),
+    rule!(
+        "rocm-driver-not-tested",
+        Warning,
+        "ROCm in the image and the hosts' kernel driver were not tested together"
+    ),
     rule!("scan-incomplete", Warning, "Part of the image could not be read"),
     rule!("special-code-for-other-targets", Note, "Kernels for other chips beside code that serves this one"),
     rule!("stub-driver-on-path", Error, "The loader would take a stub of libcuda"),

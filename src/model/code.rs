@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arch, Asked, CudaVersion, Exports, Gap, GfxArch, Import, PtxIsa, ToolFacts};
+use super::{Arch, Asked, CudaVersion, Exports, Gap, GfxArch, GfxProcessor, Import, PtxIsa, ToolFacts};
 
 /// The form of device code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -260,6 +260,9 @@ pub struct FileFacts {
     /// The file is a compiler of device code.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub tool: Option<ToolFacts>,
+    /// AMD's processors that the compiler in the file knows, by its strings. Sorted.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub compiles_gfx: Vec<GfxProcessor>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub kpack: Option<Kpack>,
     /// The version that a library's own strings give (NCCL).
@@ -282,6 +285,7 @@ impl FileFacts {
             modules: Vec::new(),
             arch_flags: None,
             tool: None,
+            compiles_gfx: Vec::new(),
             kpack: None,
             says_version: None,
             compat_hosts: None,

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::version::{ParseVersionError, serde_as_text};
 use super::{
     Claim, ClaimKind, CudaVersion, DataSet, Digest, FileFacts, Gap, ImagePath, LdCache, Libc, Loads, Need, Toolkit,
+    ToolkitKind,
 };
 
 /// An OCI platform, `linux/arm64/v8`.
@@ -263,6 +264,11 @@ impl Evidence {
             .iter()
             .filter(|c| c.kind == ClaimKind::Cuda && super::package_name(&c.component) == name)
             .find_map(|c| Some((c.value.parse().ok()?, c)))
+    }
+
+    /// The toolkits of one maker.
+    pub fn toolkits_of(&self, kind: ToolkitKind) -> impl Iterator<Item = &Toolkit> {
+        self.toolkits.iter().filter(move |t| t.kind == kind)
     }
 
     /// What the loader does for a file.

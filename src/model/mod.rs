@@ -39,5 +39,5 @@ pub use loads::{Law, Loads, Need, Outcome, Unmet, UnmetKind};
 pub use name::package_name;
 pub use path::{ImagePath, escape};
 pub use target::{DriverRange, GpuClass, Runtime, Start, Target, Virtualisation};
-pub use tool::{Claim, ClaimKind, LdCache, Libc, ToolFacts, ToolKind, Toolkit};
-pub use version::{CudaVersion, DriverVersion, ParseVersionError, PtxIsa};
+pub use tool::{Claim, ClaimKind, LdCache, Libc, ToolFacts, ToolKind, Toolkit, ToolkitKind};
+pub use version::{CudaVersion, DriverVersion, ParseVersionError, PtxIsa, RocmVersion};

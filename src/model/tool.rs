@@ -27,11 +27,36 @@ pub struct ToolFacts {
     pub newest: Option<SmArch>,
 }
 
-/// A CUDA toolkit, or part of one, installed in a directory.
+/// Whose development kit or runtime it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolkitKind {
+    #[default]
+    Cuda,
+    /// AMD's ROCm.
+    Rocm,
+    /// Intel's oneAPI: the SYCL compiler or its runtime.
+    Oneapi,
+}
+
+impl ToolkitKind {
+    /// As its maker writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cuda => "CUDA",
+            Self::Rocm => "ROCm",
+            Self::Oneapi => "oneAPI",
+        }
+    }
+}
+
+/// A toolkit, or part of one, installed in a directory.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Toolkit {
-    /// `usr/local/cuda-12.8`.
+    /// `usr/local/cuda-12.8`, `opt/rocm-6.4.1`.
     pub path: ImagePath,
+    #[serde(default)]
+    pub kind: ToolkitKind,
     /// As it names itself, `12.8.1`.
     pub version: String,
     /// The file that says so.

@@ -184,9 +184,82 @@ impl fmt::Display for DriverVersion {
 }
 serde_as_text!(DriverVersion, "DriverVersion");
 
+/// A release of ROCm, `6.4` or `6.4.1`. What builds append (`6.4.43482-0f2d60242`, `7.13.0a2`) is dropped behind the
+/// numbers; without a patch level it is older than any with one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RocmVersion {
+    pub major: u16,
+    pub minor: u16,
+    pub patch: Option<u32>,
+}
+
+impl RocmVersion {
+    pub const fn new(major: u16, minor: u16) -> Self {
+        Self { major, minor, patch: None }
+    }
+
+    /// The release without its patch level: `6.4`.
+    pub fn short(self) -> Self {
+        Self { patch: None, ..self }
+    }
+}
+
+impl FromStr for RocmVersion {
+    type Err = ParseVersionError;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let err = || ParseVersionError::new(text, "a ROCm version such as 6.4");
+        let plain = &text[..text.find(['-', '+', '~', ' ']).unwrap_or(text.len())];
+        let mut parts = plain.splitn(4, '.');
+        let mut next = |end: bool| {
+            let part = parts.next()?;
+            // A pre-release's letters stand behind the last number.
+            let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+            let is_whole = digits == part.len() || (end && digits > 0);
+            is_whole.then(|| part[..digits].to_owned())
+        };
+        let (major, minor) = (next(false).ok_or_else(err)?, next(true).ok_or_else(err)?);
+        let patch = next(true).map(|p| number(&p).ok_or_else(err)).transpose()?;
+        Ok(Self { major: number(&major).ok_or_else(err)?, minor: number(&minor).ok_or_else(err)?, patch })
+    }
+}
+
+impl fmt::Display for RocmVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.major, self.minor)?;
+        self.patch.map_or(Ok(()), |patch| write!(f, ".{patch}"))
+    }
+}
+serde_as_text!(RocmVersion, "RocmVersion");
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rocm_releases_are_read_as_they_are_written() {
+        let v = |t: &str| t.parse::<RocmVersion>().map(|v| v.to_string()).ok();
+        for (text, expected) in [
+            ("6.4", Some("6.4")),
+            ("6.4.1", Some("6.4.1")),
+            ("6.4.43482-0f2d60242", Some("6.4.43482")),
+            ("7.13.0a20260313", Some("7.13.0")),
+            ("7.14.1-2", Some("7.14.1")),
+            ("10.0", Some("10.0")),
+            ("6.4.1.60401", Some("6.4.1")),
+            ("6", None),
+            ("", None),
+            ("a.b", None),
+            ("6.x", None),
+            ("6a.4", None),
+            ("99999.1", None),
+            ("6.4.99999999999", None),
+        ] {
+            assert_eq!(v(text).as_deref(), expected, "{text}");
+        }
+        let order = |t: &str| t.parse::<RocmVersion>().unwrap();
+        assert!(order("6.10") > order("6.9") && order("10.0") > order("7.14") && order("6.4.1") > order("6.4"));
+        assert_eq!(order("6.4.1").short(), RocmVersion::new(6, 4));
+    }
 
     #[test]
     fn versions_compare_as_numbers() {

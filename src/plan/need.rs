@@ -108,6 +108,7 @@ fn wants_code(component: &ComponentCase<'_>) -> bool {
         ComponentCause::Code(cause) => matches!(
             cause,
             Cause::NoImage
+                | Cause::OtherMakers
                 | Cause::Partly { .. }
                 | Cause::MostlySpecial { .. }
                 | Cause::Uncertain(_)

@@ -279,7 +279,7 @@ fn what_other_libraries_of_nvidia_said_is_no_harm() {
     lab.0.packages.push(Package::new(Manager::Pip, "nvidia-cudnn-cu13", Some("9.19.0.56".into())));
     lab.0.packages.push(Package::new(Manager::Pip, "nvidia-nccl-cu13", Some("2.28.9".into())));
     let (path, said_by) = (at("SITE/nvidia/cu13"), at("SITE/nvidia/cu13/include/cuda.h"));
-    lab.0.toolkits.push(Toolkit { path, version: "13.0".into(), said_by });
+    lab.0.toolkits.push(Toolkit { path, kind: ToolkitKind::Cuda, version: "13.0".into(), said_by });
     let plan = planned(&lab, &["rtx 5090@575", "h100@580"]);
     assert_eq!((plan.steps.len(), index(&plan.steps[0])), (1, "cu128"), "{:?}", plan.steps);
     assert_eq!(turns(&plan, "rtx-5090@575"), (Verdict::Fail, Verdict::Ok));

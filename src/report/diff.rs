@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{MinDriver, Role, Style, Tool, diff_table};
-use crate::model::{Arch, Device, Digest, Form, Gap, ImagePath, Manager, Platform, Verdict};
+use crate::model::{Arch, Device, Digest, Form, Gap, ImagePath, Manager, Platform, ToolkitKind, Verdict};
 
 /// The whole report. Lists hold what differs, and are empty where nothing does.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -225,6 +225,7 @@ pub struct PackageChange {
 pub struct ToolkitChange {
     pub change: Kind,
     pub path: ImagePath,
+    pub kind: ToolkitKind,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub old: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -12,7 +12,8 @@ pub fn script(report: &Report) -> String {
     let driver = image.and_then(|i| i.min_driver.as_ref());
     let archs = image.and_then(|i| i.arch_list.as_ref()).map(|a| a.join(" ")).unwrap_or_default();
     let targets = report.targets.as_deref().unwrap_or_default();
-    let rows: Vec<String> = targets.iter().map(row).collect();
+    // The node is asked by nvidia-smi.
+    let rows: Vec<String> = targets.iter().filter_map(row).collect();
     let frameworks: Vec<&str> =
         FRAMEWORKS.iter().filter(|(_, dists)| installed(report, dists)).map(|f| f.0).collect();
     let values = [
@@ -49,8 +50,8 @@ fn installed(report: &Report, dists: &[&str]) -> bool {
 }
 
 /// "8.0|535.183.01|ok|prod-a100".
-fn row(target: &TargetReport) -> String {
-    let capability = target.arch.sm().and_then(|a| a.capability()).map(|c| c.to_string()).unwrap_or_default();
+fn row(target: &TargetReport) -> Option<String> {
+    let capability = target.arch.sm()?.capability()?;
     let word = match target.verdict {
         Verdict::Ok | Verdict::Warn | Verdict::Slow => "runs",
         Verdict::Fail | Verdict::Blocked | Verdict::Cpu => "fails",
@@ -58,7 +59,7 @@ fn row(target: &TargetReport) -> String {
     };
     let clean = |text: &str| text.replace(['|', '\n'], " ");
     let driver = target.driver.as_deref().unwrap_or("any");
-    format!("{capability}|{}|{word}|{} ({})", clean(driver), clean(&target.name), target.verdict.word())
+    Some(format!("{capability}|{}|{word}|{} ({})", clean(driver), clean(&target.name), target.verdict.word()))
 }
 
 /// A word of the shell that means just these bytes.

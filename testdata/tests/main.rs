@@ -19,6 +19,7 @@ mod hostile;
 mod html;
 mod lint;
 mod loader;
+mod makers;
 mod plan;
 mod policy;
 mod rebuild;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::super::tags::tags;
-use super::super::{Said, toolkit};
+use super::super::{Said, oneapi, rocm, toolkit};
 use super::facts::Facts;
-use crate::model::{Claim, ClaimKind, ImagePath, Manager, Toolkit};
+use crate::model::{Claim, ClaimKind, ImagePath, Manager, Package, Toolkit, ToolkitKind};
 
 /// Packages of conda that are a toolkit, or the libraries of one.
 const CONDA_TOOLKITS: [&str; 3] = ["cuda-runtime", "cuda-toolkit", "cudatoolkit"];
@@ -46,25 +46,38 @@ fn distinct(peers: &[Claim]) -> impl Iterator<Item = &Claim> {
     clear.filter(move |c| seen.insert((c.value.as_str(), c.said_by.parent())))
 }
 
-/// One per directory, as the file says that knows best. Sorted.
+/// One per maker and directory, as the file says that knows best. Sorted.
 pub fn toolkits(facts: &Facts<'_>) -> Vec<Toolkit> {
-    let mut best: BTreeMap<ImagePath, (u8, ImagePath, String)> = BTreeMap::new();
-    let mut add = |root: ImagePath, row: (u8, ImagePath, String)| {
-        best.entry(root).and_modify(|old| *old = row.clone().min(old.clone())).or_insert(row);
+    let mut best: BTreeMap<(ImagePath, ToolkitKind), (u8, ImagePath, String)> = BTreeMap::new();
+    let mut add = |root: ImagePath, kind: ToolkitKind, row: (u8, ImagePath, String)| {
+        best.entry((root, kind)).and_modify(|old| *old = row.clone().min(old.clone())).or_insert(row);
     };
-    for (said_by, version) in &facts.toolkits {
+    for (said_by, kind, version) in &facts.toolkits {
         if let Some(root) = toolkit::root_of(said_by, |dir| facts.prefixes.contains(dir)) {
-            add(root, (toolkit::rank(said_by), said_by.clone(), (*version).to_owned()));
+            add(root, *kind, (toolkit::rank(said_by), said_by.clone(), (*version).to_owned()));
         }
     }
-    for installed in facts.packages.iter().filter(|p| p.package.manager == Manager::Conda) {
-        if let Some(version) = &installed.package.version
-            && CONDA_TOOLKITS.contains(&installed.package.name.as_str())
-        {
-            add(installed.prefix.clone(), (toolkit::RECORD, installed.said_by.clone(), version.clone()));
+    let system = facts.packages.iter().map(|p| {
+        let Package { manager, name, version, .. } = p.package;
+        (*manager, name.as_str(), version.as_deref(), &p.prefix, &p.said_by)
+    });
+    let pip =
+        facts.dists.iter().map(|d| (Manager::Pip, d.name.as_str(), d.version.as_deref(), &d.site, &d.said_by));
+    for (manager, name, version, prefix, said_by) in system.chain(pip) {
+        let Some(version) = version else { continue };
+        let cuda = manager == Manager::Conda && CONDA_TOOLKITS.contains(&name);
+        let cuda = cuda.then(|| (prefix.clone(), version.to_owned()));
+        for (kind, found) in [
+            (ToolkitKind::Cuda, cuda),
+            (ToolkitKind::Rocm, rocm::of_package(manager, name, version, prefix)),
+            (ToolkitKind::Oneapi, oneapi::of_package(manager, name, version, prefix)),
+        ] {
+            if let Some((root, version)) = found {
+                add(root, kind, (toolkit::RECORD, said_by.clone(), version));
+            }
         }
     }
-    let row = |(path, (_, said_by, version))| Toolkit { path, version, said_by };
+    let row = |((path, kind), (_, said_by, version))| Toolkit { path, kind, version, said_by };
     best.into_iter().map(row).collect()
 }
 

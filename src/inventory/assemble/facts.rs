@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::super::names::{installs, numbers, same_component};
 use super::super::tags::tags;
 use super::super::{Fact, Files, Listed, Said, normalise, pip, place};
-use crate::model::{ClaimKind, Gap, ImagePath, Manager, Package};
+use crate::model::{ClaimKind, Gap, ImagePath, Manager, Package, ToolkitKind};
 
 /// A Python distribution.
 pub struct Dist<'a> {
@@ -65,8 +65,8 @@ pub struct Facts<'a> {
     pub packages: Vec<Installed<'a>>,
     pub dpkg_files: Vec<(&'a str, &'a Files)>,
     pub built: Vec<Built<'a>>,
-    /// The files that say so, and the versions.
-    pub toolkits: Vec<(ImagePath, &'a str)>,
+    /// The files that say so, whose it is, and the versions.
+    pub toolkits: Vec<(ImagePath, ToolkitKind, &'a str)>,
     pub cudnn: Vec<(ImagePath, &'a str)>,
     /// Roots of conda environments.
     pub prefixes: BTreeSet<ImagePath>,
@@ -110,7 +110,7 @@ impl<'a> Facts<'a> {
                     let (version, said_by) = (version.as_deref(), path.clone());
                     out.built.push(Built { site: site_of(path, import), import, version, said, said_by });
                 }
-                Fact::Toolkit { version } => out.toolkits.push((path.clone(), version)),
+                Fact::Toolkit { kind, version } => out.toolkits.push((path.clone(), *kind, version)),
                 Fact::Cudnn { version } => out.cudnn.push((path.clone(), version)),
             }
         }

@@ -38,7 +38,7 @@ fn torch_says_what_it_was_built_for() {
         "__version__ = '2.7.0+rocm6.3'\ncuda: Optional[str] = None\nhip: Optional[str] = '6.3.42131-fa1d09cbd'\n";
     assert_eq!(torch(rocm).unwrap(), "2.7.0+rocm6.3 Rocm=6.3.42131-fa1d09cbd");
     let xpu = "__version__ = '2.7.0+xpu'\ncuda = None\nhip = None\nxpu: Optional[str] = '20250000'\n";
-    assert_eq!(torch(xpu).unwrap(), "2.7.0+xpu");
+    assert_eq!(torch(xpu).unwrap(), "2.7.0+xpu Xpu=20250000");
     assert_eq!(torch("__version__ = '2.7.0'\n").unwrap(), "2.7.0");
     assert!(torch("cuda = 'open\n").is_err());
 }

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalog::Catalog;
 use crate::lint::Problem;
-use crate::model::{Claim, ClaimKind, Confidence, CudaVersion, Evidence, Manager, Package, Verdict, escape};
+use crate::model::{
+    Claim, ClaimKind, Confidence, CudaVersion, Evidence, Maker, Manager, Package, ToolkitKind, Verdict, escape,
+};
 
 /// NVIDIA libraries whose SONAME is the same for every CUDA major: of these only the package tells.
 const SAME_SONAME: [&str; 4] = ["nvidia-cudnn", "nvidia-nccl", "nvidia-cusparselt", "nvidia-nvshmem"];
@@ -55,7 +57,7 @@ pub fn problems(evidence: &Evidence, catalog: &Catalog) -> Vec<Problem> {
     }
     if let Some(torch) = torch {
         let nvcc = |p: &&crate::model::ImagePath| p.file_name() == b"nvcc";
-        let toolkit = evidence.toolkits.iter().find(|t| {
+        let toolkit = evidence.toolkits_of(ToolkitKind::Cuda).find(|t| {
             let inside = |p: &&crate::model::ImagePath| p.as_bytes().starts_with(t.path.as_bytes());
             evidence.landmarks.iter().filter(nvcc).any(|p| inside(&p))
         });
@@ -85,6 +87,7 @@ pub fn problems(evidence: &Evidence, catalog: &Catalog) -> Vec<Problem> {
         because: statements(evidence),
         path,
         confidence: Confidence::Medium,
+        maker: Some(Maker::Nvidia),
         ..Problem::new("versions-disagree", worst, message, help)
     }]
 }
@@ -127,7 +130,8 @@ fn statements(evidence: &Evidence) -> Vec<String> {
         out.push(format!("{component}: {what} {value} ({})", claim.said_by));
     }
     for toolkit in &evidence.toolkits {
-        out.push(format!("{}: CUDA {} ({})", toolkit.path, escape(toolkit.version.as_bytes()), toolkit.said_by));
+        let (kind, version) = (toolkit.kind.name(), escape(toolkit.version.as_bytes()));
+        out.push(format!("{}: {kind} {version} ({})", toolkit.path, toolkit.said_by));
     }
     for name in ["CUDA_VERSION", "NVIDIA_REQUIRE_CUDA", "NV_CUDNN_VERSION", "NCCL_VERSION"] {
         if let Some(value) = evidence.image.config.var(name) {

@@ -80,7 +80,8 @@ fn cpu_only(evidence: &Evidence, package: &Package) -> Option<String> {
 fn gpu_claim(evidence: &Evidence) -> Option<String> {
     let config = &evidence.image.config;
     if let Some(toolkit) = evidence.toolkits.first() {
-        return Some(format!("has CUDA {} in `{}`", escape(toolkit.version.as_bytes()), toolkit.path));
+        let (kind, version) = (toolkit.kind.name(), escape(toolkit.version.as_bytes()));
+        return Some(format!("has {kind} {version} in `{}`", toolkit.path));
     }
     for name in ["NVIDIA_REQUIRE_CUDA", "CUDA_VERSION", "NVIDIA_VISIBLE_DEVICES"] {
         let value = config.var(name).filter(|v| !v.is_empty() && !matches!(*v, "void" | "none"));

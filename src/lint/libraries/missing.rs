@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::reach::{Reach, loads_at_all, unreached};
+use super::reach::{Reach, loads_at_all, maker_of, unreached};
 use crate::catalog::Catalog;
 use crate::catalog::libraries::split_soname;
 use crate::lint::{Problem, Remedy};
 use crate::model::{
-    Change, Confidence, Evidence, EvidenceFile, ImagePath, Libc, Manager, Outcome, Verdict, escape,
+    Change, Confidence, Evidence, EvidenceFile, ImagePath, Libc, Maker, Manager, Outcome, Verdict, escape,
 };
 use crate::report::{Cost, Role, StepKind};
 
@@ -27,6 +27,8 @@ struct Key {
     verdict: Verdict,
     component: Option<usize>,
     kind: Kind,
+    /// Whose GPUs it is about.
+    maker: Option<Maker>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +60,10 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
         let needs = loads.needs.iter().map(|n| (n, false));
         for (need, opened) in needs.chain(loads.opens.iter().map(|n| (n, true))) {
             let Outcome::Missing { ldconfig, refused } = &need.outcome else { continue };
-            let gpu = catalog.libraries().library(&need.name).is_some();
+            // Packages bring variants for every maker's GPUs: what is there for AMD's and Intel's counts where it is
+            // loaded.
+            let library = catalog.libraries().library(&need.name);
+            let gpu = library.is_some_and(|l| l.maker == Maker::Nvidia || core.is_some());
             let musl = matches!(evidence.libc, Some(Libc::Musl { .. }));
             let kind = if ldconfig.is_some() && !musl {
                 Kind::StaleCache
@@ -76,7 +81,8 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
             let Some(verdict) = word(evidence, roles, core, file, kind, gpu, catalog) else {
                 continue;
             };
-            let missing = found.entry(Key { verdict, component, kind }).or_default();
+            let maker = library.map(|l| l.maker).or_else(|| maker_of(file, catalog));
+            let missing = found.entry(Key { verdict, component, kind, maker }).or_default();
             missing.names.entry(need.name.clone()).or_insert_with(|| file.path.clone());
             if let (true, Some(elf)) = (opened, &file.facts.elf)
                 && let Some(row) = catalog.loading().opening(&file.path, elf, &need.name)
@@ -228,6 +234,7 @@ fn told(
         because,
         path: Some(path.clone()),
         component: key.component,
+        maker: key.maker,
         remedies,
         confidence: if certain { Confidence::High } else { Confidence::Medium },
         ..Problem::new(rule, key.verdict, message, help)

@@ -1,10 +1,10 @@
 //! Which files an image's core components load: what is missing there keeps them from starting.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalog::Catalog;
 use crate::lint::roles::counts;
-use crate::model::{Evidence, EvidenceFile, Outcome};
+use crate::model::{Evidence, EvidenceFile, Maker, Outcome};
 use crate::report::Role;
 
 /// For each file that a core component loads: that component.
@@ -75,6 +75,15 @@ pub fn loads_at_all(evidence: &Evidence, file: &EvidenceFile, catalog: &Catalog)
         && !file.in_archive
         && catalog.components().idle(&file.path).is_none()
         && !catalog.libraries().is_by_choice(&file.path)
+}
+
+/// Whose GPUs a file is about, by the libraries that it needs, else by its device code; `None`: all, or nobody's.
+pub fn maker_of(file: &EvidenceFile, catalog: &Catalog) -> Option<Maker> {
+    let needed = file.facts.elf.iter().flat_map(|e| &e.needed);
+    let linked = needed.filter_map(|n| catalog.libraries().library(n)).map(|l| l.maker);
+    let items = file.facts.modules.iter().flat_map(|m| &m.items);
+    let one = |makers: BTreeSet<Maker>| makers.first().copied().filter(|_| makers.len() == 1);
+    one(linked.collect()).or_else(|| one(items.filter_map(|i| i.item.arch.maker()).collect()))
 }
 
 /// A Python extension module.

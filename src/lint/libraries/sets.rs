@@ -7,7 +7,7 @@ use super::versions;
 use crate::catalog::Catalog;
 use crate::catalog::libraries::{Same, Set};
 use crate::lint::Problem;
-use crate::model::{Confidence, Evidence, ImagePath, Law, Outcome, Verdict};
+use crate::model::{Confidence, Evidence, ImagePath, Law, Maker, Outcome, Verdict};
 
 /// Files of one version: (as told, where).
 type Members<'a> = Vec<(String, &'a ImagePath)>;
@@ -46,6 +46,7 @@ pub fn mixed(evidence: &Evidence, reach: &Reach, catalog: &Catalog) -> Vec<Probl
                 because: vec![set.because()],
                 path: versions.values().next().map(|files| files[0].1.clone()),
                 component: Some(core),
+                maker: versions.values().flatten().find_map(|(_, path)| maker(evidence, path, catalog)),
                 ..Problem::new("mixed-library-versions", Verdict::Fail, message, help)
             });
         }
@@ -97,11 +98,18 @@ pub fn shadowed(evidence: &Evidence, reach: &Reach, catalog: &Catalog) -> Vec<Pr
             Problem {
                 path: Some(path.clone()),
                 component: Some(core),
+                maker: maker(evidence, path, catalog),
                 confidence: Confidence::Medium,
                 ..Problem::new("library-shadowed", Verdict::Ok, message, help)
             }
         })
         .collect()
+}
+
+/// Whose library a file is.
+fn maker(evidence: &Evidence, path: &ImagePath, catalog: &Catalog) -> Option<Maker> {
+    let soname = evidence.file(path)?.facts.elf.as_ref()?.soname.as_deref()?;
+    catalog.libraries().library(soname).map(|l| l.maker)
 }
 
 /// A library for linking only.

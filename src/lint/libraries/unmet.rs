@@ -112,6 +112,7 @@ fn told(evidence: &Evidence, key: &Key<'_>, asked: &[Asked<'_>], catalog: &Catal
     Problem {
         path: Some(path.clone()),
         component: key.component,
+        maker: super::reach::maker_of(&evidence.files[first], catalog),
         remedies,
         confidence: if key.verdict == Verdict::Fail { Confidence::High } else { Confidence::Medium },
         ..Problem::new(rule, key.verdict, message, help)

@@ -10,7 +10,8 @@ use crate::catalog::knobs::{Knob, KnobKind};
 use crate::catalog::names;
 use crate::lint::ComponentCase;
 use crate::model::{
-    Built, Capability, Change, Component, CudaVersion, Feature, Form, KnobForm, PtxIsa, SmArch, Toolkit, escape,
+    Built, Capability, Change, Component, CudaVersion, Feature, Form, KnobForm, PtxIsa, SmArch, Toolkit,
+    ToolkitKind, escape,
 };
 use crate::plan::need::{Need, is_vendor};
 use crate::report::{Cost, StepKind};
@@ -130,7 +131,7 @@ fn toolkit_for(archs: &[SmArch], own: Option<CudaVersion>, catalog: &Catalog) ->
 fn installed(evidence: &crate::model::Evidence) -> Option<CudaVersion> {
     let release = |t: &Toolkit| t.version.parse::<CudaVersion>().ok().or_else(|| short(&t.version));
     let named = evidence.image.config.var("CUDA_VERSION").and_then(short);
-    evidence.toolkits.iter().filter_map(release).max().or(named)
+    evidence.toolkits_of(ToolkitKind::Cuda).filter_map(release).max().or(named)
 }
 
 /// `12.8` of `12.8.1`.

@@ -14,7 +14,7 @@ use crate::dockerfile::edit::Edit;
 use crate::dockerfile::span::Span;
 use crate::dockerfile::syntax::Keyword;
 use crate::lint::dockerfile::{ArchSetting, Archs, Build, By, Lint, Reads, Set, write_list};
-use crate::model::{Built, KnobForm, Setting, escape};
+use crate::model::{Built, KnobForm, Maker, Setting, escape};
 
 /// The build that a step names.
 pub struct Wanted<'s> {
@@ -35,7 +35,8 @@ impl Wanted<'_> {
 
 pub fn place(words: &Words<'_, '_>, wanted: &Wanted<'_>) -> Placed {
     let lint = words.lint;
-    let archs = Archs::of(lint);
+    let maker = if wanted.built.gfx.is_empty() { Maker::Nvidia } else { Maker::Amd };
+    let archs = Archs::of_maker(lint, maker);
     let (builds, sure) = builds_of(lint, &archs, wanted);
     let Some(first) = builds.iter().filter_map(|at| archs.builds.get(*at)).next() else {
         return Placed::left(nowhere(words, wanted));
@@ -184,7 +185,7 @@ fn list(
     let (name, value) = wanted.setting;
     let is_own = setting.variable.name == *name || setting.variable.aliases.contains(name);
     let new = in_grammar(setting.variable, old, &wanted.built.sass, &wanted.built.ptx);
-    let new = new.or_else(|| is_own.then(|| value.clone()));
+    let new = new.or_else(|| processors(setting, wanted)).or_else(|| is_own.then(|| value.clone()));
     let Some(new) = new.filter(|n| is_plain(n)) else {
         return Err(format!("{} in line {line} cannot say what {} says", setting.name, wanted.told()));
     };
@@ -196,13 +197,22 @@ fn list(
         .ok_or_else(|| format!("{} in line {line} is made of parts: make it {new}", setting.name))
 }
 
+/// AMD's processors as a variable writes them.
+fn processors(setting: &ArchSetting<'_>, wanted: &Wanted<'_>) -> Option<String> {
+    let list: Vec<String> = wanted.built.gfx.iter().map(ToString::to_string).collect();
+    let separator = setting.variable.separators.first()?;
+    (setting.variable.grammar == Grammar::Gfx && !list.is_empty()).then(|| list.join(separator))
+}
+
 /// Whether two texts ask for the same code.
 fn same_list(setting: &ArchSetting<'_>, old: &str, new: &str) -> bool {
     let sorted = |text: &str| {
         let mut list = setting.variable.parse(text);
         list.sass.sort_unstable();
         list.ptx.sort_unstable();
-        (list.sass, list.ptx, list.keywords.is_empty())
+        let mut gfx: Vec<String> = list.entries.into_iter().filter_map(|e| e.gfx).collect();
+        gfx.sort_unstable();
+        (list.sass, list.ptx, gfx, list.keywords.is_empty())
     };
     sorted(old) == sorted(new)
 }

@@ -8,7 +8,7 @@ use super::super::json::diff_schema;
 use super::super::table::tests::{golden, lawful};
 use super::super::{MinDriver, sample};
 use super::*;
-use crate::model::{Arch, Digest, Form, ImagePath, Manager, Platform};
+use crate::model::{Arch, Digest, Form, ImagePath, Manager, Platform, ToolkitKind};
 
 fn arch(text: &str) -> Arch {
     text.parse().unwrap()
@@ -146,6 +146,7 @@ pub fn changed() -> DiffReport {
         toolkits: vec![ToolkitChange {
             change: Kind::Removed,
             path: ImagePath::new("usr/local/cuda-12.6"),
+            kind: ToolkitKind::Cuda,
             old: Some("12.6.3".into()),
             new: None,
         }],

@@ -1,6 +1,5 @@
 use super::super::super::{Fact, Files, Listed};
 use super::*;
-use crate::model::Package;
 
 const SITE: &str = "opt/v/lib/python3.11/site-packages";
 
@@ -94,7 +93,9 @@ fn builds_of_conda_packages_are_claims() {
 
 #[test]
 fn a_toolkit_goes_by_the_file_that_knows_best() {
-    let toolkit = |path: &str, version: &str| (path.to_owned(), Fact::Toolkit { version: version.into() });
+    let toolkit = |path: &str, version: &str| {
+        (path.to_owned(), Fact::Toolkit { kind: ToolkitKind::Cuda, version: version.into() })
+    };
     let rows = [
         toolkit("usr/local/cuda-12.8/version.json", "12.8.1"),
         toolkit("usr/local/cuda-12.8/targets/x86_64-linux/include/cuda.h", "12.8"),

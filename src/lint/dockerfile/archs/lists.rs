@@ -43,11 +43,16 @@ pub enum Use {
 
 impl<'a> Archs<'a> {
     pub fn of(lint: &Lint<'a>) -> Self {
+        Self::of_maker(lint, Maker::Nvidia)
+    }
+
+    /// With the settings for a maker's GPUs.
+    pub fn of_maker(lint: &Lint<'a>, maker: Maker) -> Self {
         let builds = lint.builds();
         if !lint.catalog.arch_variables().mentioned(&lint.reading.document.text) {
             return Self { builds, settings: Vec::new(), stages: Stages::of(lint) };
         }
-        let settings = lint.arch_settings(&builds, Maker::Nvidia);
+        let settings = lint.arch_settings(&builds, maker);
         Self { builds, settings, stages: Stages::of(lint) }
     }
 
