@@ -9,7 +9,7 @@ const AMD_GPUS: &str = "rules/data/amd_gpus.toml";
 
 /// What each kind of cached facts is made by, and the crates that it rests on most.
 const MADE_BY: [(&str, &[&str], &[&str]); 4] = [
-    ("DEVICE", &["src/device", "src/elf", "src/image/zip"], &["flate2", "goblin", "rmp-serde", "zstd"]),
+    ("DEVICE", &["src/device", "src/elf", "src/image/zip"], &["flate2", "goblin", "md-5", "rmp-serde", "zstd"]),
     ("INVENTORY", &["src/inventory"], &[]),
     ("LOADING", &["src/loader/capture.rs", "src/loader/cache.rs", "src/loader/conf.rs"], &[]),
     // Which entries there are, and how all of it is written down.

@@ -7,7 +7,7 @@ use std::io::{self, Read};
 
 use super::bundle::{self, Entry, MAX_TABLE, Place, Table};
 use super::image;
-use super::inflate::{self, Inflater, Method, Sum, Summed};
+use super::inflate::{self, Counted, Inflater, Method, Sum, Summed};
 use super::sink::Sink;
 use super::target::{self, Target};
 use crate::model::{Container, Item};
@@ -196,13 +196,14 @@ fn place(at: u64, header: &Header, stored: Option<u64>) -> Place {
 fn inflated(sink: &mut Sink, body: &mut dyn Body, at: u64, header: &Header, stored: Option<u64>) -> io::Result<()> {
     let mut part = Part::new(body, stored.unwrap_or(u64::MAX));
     let mut failed = None;
-    let mut sum = Sum::default();
+    let (mut sum, mut count) = (Sum::default(), 0);
     // One byte more than stated shows that there is more; of small ones the table can be told nevertheless.
     let most = header.raw.max(SMALL).saturating_add(1);
     let read = {
         let source = Watched { inner: BodyReader(&mut part), failed: &mut failed };
         let inner = Inflater::new(header.method, source)?;
-        let mut stream = Stream::new(Plain(Summed { inner, sum: &mut sum, most }), None);
+        let inner = Counted { inner, count: &mut count, most };
+        let mut stream = Stream::new(Plain(Summed { inner, sum: &mut sum }), None);
         let place = place(at, header, stored);
         bundle_of(sink, &mut stream, &place)
     };
@@ -294,7 +295,7 @@ mod tests {
             zstd::bulk::compress(raw, 1).unwrap()
         };
         let mut sum = Sum::default();
-        io::copy(&mut Summed { inner: raw, sum: &mut sum, most: u64::MAX }, &mut io::sink()).unwrap();
+        io::copy(&mut Summed { inner: raw, sum: &mut sum }, &mut io::sink()).unwrap();
         let mut out = MAGIC.to_vec();
         out.extend([version.to_le_bytes(), method.to_le_bytes()].concat());
         let wide = if version == 3 { 8 } else { 4 };
@@ -365,6 +366,17 @@ mod tests {
         assert_eq!(told(&bytes, Options::default()).1, Vec::<String>::new());
         let gaps = told(&bytes, all).1;
         assert!(gaps[0].contains("gfx90a") && gaps[0].contains("gfx942"), "{gaps:?}");
+    }
+
+    #[test]
+    fn sizes_that_wrap_are_told() {
+        let id = "hipv4-amdgcn-amd-amdhsa--gfx942";
+        let mut wild = bundle(&[(id, &code_object(6, 0x54c)), (id, &code_object(6, 0x54c))], 4096);
+        for at in [40, 40 + 24 + id.len()] {
+            wild[at..at + 8].copy_from_slice(&(u64::MAX - 8192).to_le_bytes());
+        }
+        let (targets, gaps, _) = told(&compressed(3, 1, &wild, wild.len()), Options::default());
+        assert_eq!((targets.len(), gaps.is_empty()), (1, false));
     }
 
     #[test]

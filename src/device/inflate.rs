@@ -74,20 +74,34 @@ impl Sum {
     }
 }
 
-/// A reader that sums up what it gives, and ends at a bound.
+/// A reader that sums up what it gives.
 pub(super) struct Summed<'a, R> {
     pub inner: R,
     pub sum: &'a mut Sum,
-    pub most: u64,
 }
 
 impl<R: Read> Read for Summed<'_, R> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        let room = usize::try_from(self.most.saturating_sub(self.sum.bytes)).unwrap_or(usize::MAX);
-        let room = room.min(buf.len());
-        let n = self.inner.read(&mut buf[..room])?;
+        let n = self.inner.read(buf)?;
         self.sum.bytes += n as u64;
         self.sum.md5.update(&buf[..n]);
+        Ok(n)
+    }
+}
+
+/// A reader that counts what it gives, and ends at a bound.
+pub(super) struct Counted<'a, R> {
+    pub inner: R,
+    pub count: &'a mut u64,
+    pub most: u64,
+}
+
+impl<R: Read> Read for Counted<'_, R> {
+    fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
+        let room = usize::try_from(self.most.saturating_sub(*self.count)).unwrap_or(usize::MAX);
+        let room = room.min(buf.len());
+        let n = self.inner.read(&mut buf[..room])?;
+        *self.count += n as u64;
         Ok(n)
     }
 }

@@ -8,11 +8,31 @@ use crate::model::{Container, Item, ItemCount, Module};
 const MAX_REGIONS: usize = 1 << 18;
 const MAX_ENTRIES: usize = 1 << 20;
 
+/// A size that a damaged header may state for one entry; sums of as many as are kept stay within 64 bits.
+const MAX_BYTES: u64 = 1 << 42;
+
 struct Region {
     offset: u64,
     make_up: u32,
     /// Index of this region's first count.
     counts: u32,
+}
+
+/// Where regions begin, and what is first in them.
+pub(super) struct Starts(Vec<(u64, Option<Item>)>);
+
+impl Starts {
+    /// Whether a region begins in a part of the file.
+    pub(super) fn any_in(&self, from: u64, size: u64) -> bool {
+        let next = self.0.get(self.0.partition_point(|s| s.0 < from));
+        next.is_some_and(|s| s.0 - from < size)
+    }
+
+    /// The first item of the region that begins at an offset.
+    pub(super) fn item_at(&self, offset: u64) -> Option<Item> {
+        let found = self.0.get(self.0.partition_point(|s| s.0 < offset))?;
+        found.1.filter(|_| found.0 == offset)
+    }
 }
 
 /// Everything found in one file.
@@ -33,11 +53,6 @@ impl Log {
         self.regions.is_empty()
     }
 
-    /// Whether a region begins in a part of the file.
-    pub(super) fn any_in(&self, from: u64, size: u64) -> bool {
-        self.regions.iter().any(|r| r.offset >= from && r.offset - from < size)
-    }
-
     /// Adds one region; `entries` are (item, stored bytes) in file order.
     pub(super) fn add(&mut self, container: Container, offset: u64, entries: &mut Vec<(Item, u64)>) {
         if entries.is_empty() {
@@ -56,11 +71,11 @@ impl Log {
             if items.last() == Some(&item) {
                 if let Some(last) = self.counts.last_mut() {
                     last.0 += 1;
-                    last.1 += bytes;
+                    last.1 += bytes.min(MAX_BYTES);
                 }
             } else {
                 items.push(item);
-                self.counts.push((1, bytes));
+                self.counts.push((1, bytes.min(MAX_BYTES)));
             }
         }
         let next = self.make_ups.len() as u32;
@@ -71,10 +86,12 @@ impl Log {
         self.regions.push(Region { offset, make_up, counts: first as u32 });
     }
 
-    /// The first item of the region that begins at an offset.
-    pub(super) fn item_at(&self, offset: u64) -> Option<&Item> {
-        let region = self.regions.iter().find(|r| r.offset == offset)?;
-        self.make_ups.get(region.make_up as usize)?.1.first()
+    /// Where regions begin, to be looked up often.
+    pub(super) fn starts(&self) -> Starts {
+        let first = |r: &Region| self.make_ups.get(r.make_up as usize).and_then(|m| m.1.first().copied());
+        let mut starts: Vec<_> = self.regions.iter().map(|r| (r.offset, first(r))).collect();
+        starts.sort_by_key(|s| s.0);
+        Starts(starts)
     }
 
     /// Folds regions of equal make-up and section. `place` tells a region's section and whether that section

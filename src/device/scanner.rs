@@ -254,3 +254,15 @@ fn longest_flags(chunk: &[u8], best: Option<String>) -> Option<String> {
 }
 
 const _: () = assert!(OVERLAP >= elf::OVERLAP_FOR_NAMES && OVERLAP < CHUNK);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The automaton would cost every file several times as much.
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn marks_are_searched_with_vectors() {
+        assert!(matches!(searcher(), Marks::Packed(_)));
+    }
+}

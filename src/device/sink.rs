@@ -16,6 +16,8 @@ const MAX_DOUBTS: usize = 4096;
 /// Bytes that may be inflated of one file, all its containers together: of what the listing needs, and of all.
 const INFLATE: u64 = 128 << 20;
 const INFLATE_TO_VERIFY: u64 = 16 << 30;
+/// Of Intel's binaries all must be: what a binary is for stands at its end.
+const INFLATE_IMAGES: u64 = 4 << 30;
 
 /// How files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,6 +46,7 @@ pub(super) struct Sink {
     pub bitcode: Vec<u64>,
     pub options: Options,
     inflate: u64,
+    pub inflate_images: u64,
 }
 
 impl Sink {
@@ -59,6 +62,7 @@ impl Sink {
             images: Images::default(),
             bitcode: Vec::new(),
             options,
+            inflate_images: INFLATE_IMAGES,
             inflate: if options.verify { INFLATE_TO_VERIFY } else { INFLATE },
         }
     }

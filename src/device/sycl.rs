@@ -7,7 +7,7 @@
 use std::io::{self, Read};
 
 use super::image;
-use super::inflate::{self, Inflater, Method, Sum, Summed};
+use super::inflate::{self, Counted, Inflater, Method};
 use super::sink::Sink;
 use super::zebin::{self, Found};
 use crate::model::{Arch, Item, Packing};
@@ -19,6 +19,7 @@ const STUB: u64 = 400;
 /// Images noted of one file; the most in a real one are 4,642.
 const MAX_IMAGES: usize = 1 << 16;
 const MAX_ITEMS: usize = 1 << 18;
+const MAX_PROBLEMS: usize = 64;
 
 const SPIRV_HEADER: u64 = 20;
 /// A bound of ids above this is no SPIR-V: the standard's own limit.
@@ -94,7 +95,7 @@ fn note(images: &mut Images, image: Image, problem: Option<String>) {
         images.dropped = true;
         return;
     }
-    if let Some(problem) = problem {
+    if let Some(problem) = problem.filter(|_| images.problems.len() < MAX_PROBLEMS) {
         images.problems.push((image.offset, problem));
     }
     images.items += image.items.len();
@@ -130,7 +131,7 @@ fn frame(sink: &mut Sink, body: &mut dyn Body) -> io::Result<Option<Found>> {
     let mut first = [0; 128];
     let n = peek(window, &mut first);
     let first = &first[..n];
-    sink.inflated(n as u64);
+    sink.inflate_images = sink.inflate_images.saturating_sub(n as u64);
     if is_spirv(first) {
         let raw = says.unwrap_or(STUB + 1);
         skip_frame(body, header)?;
@@ -140,25 +141,26 @@ fn frame(sink: &mut Sink, body: &mut dyn Body) -> io::Result<Option<Found>> {
     if !archive && zebin::header(first).is_none() {
         return Ok(None);
     }
-    let most = sink.may_inflate();
-    let mut sum = Sum::default();
-    let read = inflated(body, &mut sum, most, |stream| {
+    let most = sink.inflate_images;
+    let mut count = 0;
+    let read = inflated(body, &mut count, most, |stream| {
         if archive {
             zebin::read_archive(stream, Packing::Zstd)
         } else {
             zebin::read(stream, u64::MAX, Packing::Zstd)
         }
     })?;
-    sink.inflated(sum.bytes);
+    sink.inflate_images -= count.min(most);
     let mut found = read.unwrap_or_default();
     // A zebin's size is not known before its end.
     let stored = body.position() - start;
-    let raw: u64 = found.items.iter().map(|i| i.1.min(sum.bytes)).sum();
+    let raw: u64 = found.items.iter().map(|i| i.1.min(count)).sum();
     for (_, bytes) in &mut found.items {
-        *bytes = (u128::from((*bytes).min(sum.bytes)) * u128::from(stored) / u128::from(raw.max(1))) as u64;
+        *bytes = (u128::from((*bytes).min(count)) * u128::from(stored) / u128::from(raw.max(1))) as u64;
     }
-    if says.is_some_and(|says| says != sum.bytes) || found.items.is_empty() {
-        found.problem = Some("compressed Intel GPU binaries that cannot be inflated".to_owned());
+    if says.is_some_and(|says| says != count) || found.items.is_empty() {
+        let why = if count < most { "that cannot be inflated" } else { "over the limit for one file" };
+        found.problem = Some(format!("compressed Intel GPU binaries {why}"));
     }
     Ok(Some(found))
 }
@@ -166,12 +168,12 @@ fn frame(sink: &mut Sink, body: &mut dyn Body) -> io::Result<Option<Found>> {
 /// Inflates the frame at the current position into `read`, and moves past it; `None`: it is damaged.
 fn inflated(
     body: &mut dyn Body,
-    sum: &mut Sum,
+    count: &mut u64,
     most: u64,
     read: impl FnOnce(&mut dyn Body) -> io::Result<Found>,
 ) -> io::Result<Option<Found>> {
     let inner = Inflater::new(Method::Zstd, BodyReader(body))?;
-    let mut stream = Stream::new(Plain(Summed { inner, sum, most }), None);
+    let mut stream = Stream::new(Plain(Counted { inner, count, most }), None);
     let found = read(&mut stream).and_then(|found| stream.skip(u64::MAX).map(|_| found));
     match found {
         Ok(found) => Ok(Some(found)),

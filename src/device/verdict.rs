@@ -2,6 +2,7 @@
 
 use super::image;
 use super::kpack;
+use super::log::Starts;
 use super::sink::Sink;
 use super::target::{self, Target};
 use crate::elf::{Section, Tables};
@@ -58,9 +59,10 @@ pub(super) fn fill(facts: &mut FileFacts, mut sink: Sink, tables: Option<&Tables
         }
         if Machine(tables.machine()) != Machine::CUDA {
             facts.kpack = kpack::reference(&mut sink, &sections, tables);
-            named(&mut sink, &sections);
-            sycl(&mut sink, &sections);
-            missing(&mut sink, &sections, facts.kpack.is_some());
+            let starts = sink.log.starts();
+            named(&mut sink, &sections, &starts);
+            sycl(&mut sink, &sections, &starts);
+            missing(&mut sink, &sections, &starts, facts.kpack.is_some());
         }
     }
     suspects(&mut sink, &sections, tables);
@@ -75,11 +77,11 @@ pub(super) fn fill(facts: &mut FileFacts, mut sink: Sink, tables: Option<&Tables
 }
 
 /// Declared, but nothing well-formed was found: damage, or a format that is not understood.
-fn missing(sink: &mut Sink, sections: &[Section], elsewhere: bool) {
+fn missing(sink: &mut Sink, sections: &[Section], starts: &Starts, elsewhere: bool) {
     let declared = sections.iter().find(|s| CUDA.contains(&s.name.as_str()) && s.size > 0);
     let cuda = declared.filter(|_| sink.log.is_empty() && sink.log.empty == 0);
     let hip = sections.iter().filter(|s| s.name.starts_with(HIP) && s.size > 0 && !elsewhere);
-    let hip = hip.filter(|s| sink.log.empty == 0 && !sink.log.any_in(s.offset, s.size));
+    let hip = hip.filter(|s| sink.log.empty == 0 && !starts.any_in(s.offset, s.size));
     for section in cuda.into_iter().chain(hip).collect::<Vec<_>>() {
         let why = format!("section {} holds nothing that can be read as device code", section.name);
         sink.damage(section.offset, why);
@@ -87,22 +89,22 @@ fn missing(sink: &mut Sink, sections: &[Section], elsewhere: bool) {
 }
 
 /// Sections of objects that hold one image each (`-fgpu-rdc`): their names say what it is for.
-fn named(sink: &mut Sink, sections: &[Section]) {
+fn named(sink: &mut Sink, sections: &[Section], starts: &Starts) {
     for section in sections.iter().filter(|s| s.size > PLACEHOLDER) {
         let Some(id) = section.name.strip_prefix(BY_NAME).filter(|id| !id.starts_with("sycl-")) else { continue };
         let Target::Device(arch) = target::of_id(id) else { continue };
-        if sink.bitcode.contains(&section.offset) {
+        if sink.bitcode.binary_search(&section.offset).is_ok() {
             let item = Item { form: Form::LtoIr, ..image::by_name(arch) };
             sink.add(Container::Bundle, section.offset, &mut vec![(item, section.size)]);
             continue;
         }
-        match sink.log.item_at(section.offset).map(|i| i.arch) {
+        match starts.item_at(section.offset).map(|i| i.arch) {
             Some(found) if found == arch || found == Arch::Unknown => {}
             Some(found) => {
                 let why = format!("section {} is named for {arch}, but holds code for {found}", section.name);
                 sink.damage(section.offset, why);
             }
-            None if sink.log.any_in(section.offset, section.size) => {}
+            None if starts.any_in(section.offset, section.size) => {}
             None => {
                 let why = format!("section {} holds nothing that can be read as device code", section.name);
                 sink.damage(section.offset, why);
@@ -112,15 +114,15 @@ fn named(sink: &mut Sink, sections: &[Section]) {
 }
 
 /// Images count where sections say so, and these hold nothing else.
-fn sycl(sink: &mut Sink, sections: &[Section]) {
+fn sycl(sink: &mut Sink, sections: &[Section], starts: &Starts) {
     let images = std::mem::take(&mut sink.images);
-    let declared = || sections.iter().filter(|s| is_sycl(&s.name) && s.size > 0);
+    let declared: Vec<&Section> = sections.iter().filter(|s| is_sycl(&s.name) && s.size > 0).collect();
     for (offset, why) in images.problems {
-        if declared().any(|s| s.holds(offset)) {
+        if declared.iter().any(|s| s.holds(offset)) {
             sink.damage(offset, why);
         }
     }
-    for section in declared() {
+    for section in declared {
         if images.dropped {
             sink.damage(section.offset, "more images of SYCL programs than are looked at in one file");
             continue;
@@ -133,19 +135,19 @@ fn sycl(sink: &mut Sink, sections: &[Section]) {
             let image = &images.all[index];
             let next = images.all.get(index + 1).map_or(section_end, |i| i.offset);
             let end = image.end.unwrap_or(next).min(section_end);
-            hole(sink, section, at, image.offset);
+            hole(sink, section, starts, at, image.offset);
             sink.add(Container::Sycl, image.offset, &mut image.items(end));
             at = end;
         }
-        hole(sink, section, at, section_end);
+        hole(sink, section, starts, at, section_end);
     }
 }
 
-fn hole(sink: &mut Sink, section: &Section, from: u64, to: u64) {
+fn hole(sink: &mut Sink, section: &Section, starts: &Starts, from: u64, to: u64) {
     let size = to.saturating_sub(from);
     let whole = size == section.size;
     // Containers for other makers' GPUs are listed as what they are.
-    if (size >= ALIGNMENT || whole) && !sink.log.any_in(from, size) {
+    if (size >= ALIGNMENT || whole) && !starts.any_in(from, size) {
         sink.damage(from, format!("{size} bytes of section {} are no image that is understood", section.name));
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use imagelint::device::{self, Options};
 use imagelint::model::{FileFacts, FileKind, Form, GapEffect, ImagePath, Kpack};
 use imagelint::stream::{Body, Stream};
+use proptest::prelude::*;
 
 fn dir() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("testdata/rocm")
@@ -229,5 +230,34 @@ fn a_cut_bundle_has_a_gap() {
             let facts = read_with(name, &whole[..cut], Options::default()).unwrap();
             assert!(is_damaged(&facts), "{name} cut at {cut} of {}: {facts:?}", whole.len());
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// Whatever stands behind a magic, it is read to the end of the file.
+    #[test]
+    fn anything_behind_a_magic(
+        magic in prop::sample::select(vec![
+            &b"__CLANG_OFFLOAD_BUNDLE__\x02\0\0\0\0\0\0\0"[..],
+            b"CCOB\x01\0\x01\0", b"CCOB\x03\0\0\0", b"\x10\xff\x10\xad\x02\0\0\0", b"KPAK\x01\0\0\0\x10\0\0\0\0\0\0\0",
+            b"!<arch>\n64.12.60.7/     0           0     0     644     360       `\n",
+            b"\x7fELF\x02\x01\x01\x40\x04\0\0\0\0\0\0\0\x03\0\xe0\0\x01\0\0\0",
+            b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\xcd\0\x01\0\0\0",
+        ]),
+        small in prop::collection::vec(0u8..4, 0..200),
+        wild in prop::collection::vec(any::<u8>(), 0..300),
+    ) {
+        let bytes = [magic, &small, &wild].concat();
+        if let Some(facts) = read_with("x", &bytes, Options { verify: true }) {
+            prop_assert_eq!(facts.size, bytes.len() as u64);
+        }
+        // The same within a program.
+        let mut program = sample("sycl_aot_jit.so");
+        let room = program.len() - 0x350;
+        program[0x350..0x350 + room.min(bytes.len())].copy_from_slice(&bytes[..room.min(bytes.len())]);
+        let facts = read_with("x.so", &program, Options::default()).unwrap();
+        prop_assert_eq!(facts.size, program.len() as u64);
     }
 }
