@@ -332,7 +332,7 @@ fn init_writes_a_file_that_is_taken_as_it_is() {
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
     let nodes = testdata().join(NODES);
     let ran = init(&dir, &["--force", "--nodes", nodes.to_str().unwrap()]);
-    assert!(ran.out.starts_with("imagelint.toml: 11 targets from the cluster's nodes\n"), "{ran:?}");
+    assert!(ran.out.starts_with("imagelint.toml: 13 targets from the cluster's nodes\n"), "{ran:?}");
     // Found from a folder below, as scan finds it.
     let ran = finish(
         program()
