@@ -1,6 +1,7 @@
 //! Rules: what is said of judged targets. Rules read evidence and never open a file.
 
 mod amd;
+mod amd_served;
 mod baseline;
 mod case;
 mod compilers;

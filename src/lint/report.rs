@@ -130,6 +130,7 @@ fn image(evidence: &Evidence, verdict: Verdict, roles: &[Role], catalog: &Catalo
         verdict,
         min_driver: min_driver(evidence, roles, catalog),
         arch_list: arch_list(evidence),
+        amd: super::amd_served::served(evidence, roles, catalog),
         layers,
     }
 }

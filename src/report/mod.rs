@@ -1,6 +1,7 @@
 //! Renders finished reports. A report renders; it never filters or decides, so every format tells the same set of
 //! (rule, target, place).
 
+mod amd;
 pub mod attest;
 mod components;
 pub mod diff;
@@ -36,6 +37,7 @@ pub mod verify;
 
 use std::io::{self, Write};
 
+pub use amd::{AmdData, AmdReport};
 pub use gathered::Gathered;
 pub use model::*;
 pub use paint::Ink;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Sizes;
+use super::{AmdReport, Sizes};
 use crate::model::{
     Arch, Change, Container, CudaVersion, Digest, FileKind, Finding, Form, Gap, ImagePath, LayerSummary, Package,
     Packing, Platform, PtxIsa, Severity, SmArch, Stats, ToolKind, Toolkit, Verdict, Virtualisation,
@@ -142,6 +142,9 @@ pub struct ImageReport {
     /// What torch.cuda.get_arch_list() would print; absent without torch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arch_list: Option<Vec<String>>,
+    /// Absent without code and data for AMD's GPUs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub amd: Option<AmdReport>,
     pub layers: Vec<LayerSummary>,
 }
 

@@ -34,6 +34,7 @@ fn base() -> Report {
                 version: "525.60.13".into(),
                 cause: "CUDA 12 (torch 2.7.0+cu126)".into(),
             }),
+            amd: None,
             arch_list: Some(
                 ["sm_50", "sm_60", "sm_70", "sm_75", "sm_80", "sm_86", "sm_90"].map(String::from).to_vec(),
             ),

@@ -78,4 +78,7 @@ fn header(page: &mut Page<'_>, image: &ImageReport) {
         let list = if list.is_empty() { "empty".to_owned() } else { list.join(" ") };
         page.flow(&lead, 13, Ink::Plain, &clean(&list));
     }
+    if let Some(amd) = image.amd.as_ref().filter(|a| !(a.all.is_empty() && a.in_parts.is_empty())) {
+        page.flow(&[span(Ink::Plain, "  amd        ")], 13, Ink::Plain, &amd.line());
+    }
 }

@@ -79,6 +79,9 @@ fn facts(page: &mut Page, report: &Report) {
     if let Some(list) = &image.arch_list {
         row("arch list", &if list.is_empty() { "empty".to_owned() } else { list.join(" ") });
     }
+    if let Some(amd) = image.amd.as_ref().filter(|a| !(a.all.is_empty() && a.in_parts.is_empty())) {
+        row("amd", &amd.line());
+    }
     page.raw("</dl>");
 }
 

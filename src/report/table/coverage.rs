@@ -9,19 +9,25 @@ use crate::model::Form;
 
 /// A component and its versions are told apart by name alone here: device code names its component.
 pub(super) fn section(page: &mut Page<'_>, report: &Report) {
-    if report.device_code.is_empty() {
+    let data = report.image.iter().filter_map(|i| i.amd.as_ref()).flat_map(|a| &a.data);
+    if report.device_code.is_empty() && data.clone().next().is_none() {
         page.heading("COVERAGE", "no GPU code found");
         return;
     }
     let rows = coverage(report);
     page.heading("COVERAGE", "architectures of the device code, per component");
-    let widest = rows.keys().map(|(name, _)| columns(name)).max().unwrap_or(0);
+    let named = data.clone().map(|d| columns(&d.name()));
+    let widest = rows.keys().map(|(name, _)| columns(name)).chain(named).max().unwrap_or(0);
     let name = widest.min((page.width() / 3).max(20));
     for ((label, not_judged), archs) in &rows {
         let label = if columns(label) > name { cut_front(label, name) } else { label.clone() };
         let lead = [span(Ink::Plain, "  "), cell(Ink::Strong, &label, name + 2)];
         let why = not_judged.map_or(String::new(), |why| format!(" (not judged: {})", clean(why)));
         page.flow(&lead, name + 4, Ink::Plain, &format!("{}{why}", compact(archs)));
+    }
+    for data in data {
+        let lead = [span(Ink::Plain, "  "), cell(Ink::Strong, &data.name(), name + 2)];
+        page.flow(&lead, name + 4, Ink::Plain, &format!("{} ({})", data.list(), data.path));
     }
 }
 
