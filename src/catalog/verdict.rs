@@ -264,13 +264,30 @@ impl Region<'_> {
     }
 }
 
+/// Whether all that a file holds in such containers is one choice: a library or a runtime picks among them by itself.
+/// SYCL's and OpenMP's compilers write one image for each target, of which the runtime takes the one that fits; which
+/// kernels each holds is not read.
+pub fn is_one_choice(container: Container) -> bool {
+    match container {
+        Container::Cubin
+        | Container::CodeObject
+        | Container::Zebin
+        | Container::Sycl
+        | Container::OffloadBinary => true,
+        Container::Fatbin
+        | Container::PtxText
+        | Container::Bundle
+        | Container::CompressedBundle
+        | Container::Kpack => false,
+    }
+}
+
 /// What there is for one maker's GPUs.
 fn regions<'a>(code: &'a Code<'_>, maker: Maker) -> impl Iterator<Item = Region<'a>> {
     let own = move |i: &Item| loads(i) && i.arch.maker() == Some(maker);
     let loadable =
         move || code.modules.iter().filter(move |m| !m.relocatable && m.items.iter().any(|i| own(&i.item)));
-    let single_by_design = |c| matches!(c, Container::Cubin | Container::CodeObject | Container::Zebin);
-    let together = move |m: &&Module| code.union || single_by_design(m.container);
+    let together = move |m: &&Module| code.union || is_one_choice(m.container);
     let fatbins = loadable().any(|m| m.container == Container::Fatbin);
     let mut merged = Region { items: Vec::new(), count: 0, entries: 0, picked: fatbins && !code.union };
     for module in loadable().filter(together) {

@@ -421,8 +421,7 @@ fn modules_that_count(file: &EvidenceFile, binaries: bool) -> Cow<'_, [Module]> 
 fn loose_code<'a>(files: &[&'a EvidenceFile], host: &Host) -> Option<FileCase<'a>> {
     let first = *files.first()?;
     let modules: Vec<_> = files.iter().flat_map(|f| f.facts.modules.iter().cloned()).collect();
-    let single = |c| matches!(c, Container::Cubin | Container::CodeObject | Container::Zebin);
-    let union = files.len() > 1 || modules.iter().all(|m| single(m.container));
+    let union = files.len() > 1 || modules.iter().all(|m| verdict::is_one_choice(m.container));
     let judgement = verdict::judge(&Code { modules: &modules, union, incomplete: None }, host)?;
     Some(FileCase { file: first, judgement })
 }

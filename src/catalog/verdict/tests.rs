@@ -126,3 +126,54 @@ fn damage_and_unknown_kinds_are_unknown() {
     let code = Code { modules: &[lto], union: false, incomplete: None };
     assert_eq!(judge(&code, &host).unwrap().cause, Cause::NeedsLinker);
 }
+
+fn others(container: Container, modules: &[&[&str]]) -> Vec<Module> {
+    let item = |code: &&str| {
+        let arch: Arch = code.parse().unwrap();
+        let form = match arch {
+            Arch::Gfx(_) => Form::CodeObject,
+            Arch::Intel(_) => Form::Native,
+            _ => Form::Spirv,
+        };
+        let item = Item { arch, form, kind: 6, isa: None, packing: Packing::None, toolkit: None };
+        ItemCount { item, entries: 1, bytes: 1 }
+    };
+    let module = |items: &&[&str]| Module {
+        container,
+        section: None,
+        relocatable: false,
+        items: items.iter().map(item).collect(),
+        count: 1,
+        first: 0,
+    };
+    modules.iter().map(module).collect()
+}
+
+fn word_on(modules: &[Module], gpu: &str) -> (Verdict, Cause) {
+    let host = crate::catalog::Catalog::embedded().bare_host(gpu.parse().unwrap());
+    let judged = judge(&Code { modules, union: false, incomplete: None }, &host).unwrap();
+    (judged.verdict, judged.cause)
+}
+
+#[test]
+fn images_for_several_targets_are_one_choice() {
+    let both = others(Container::Sycl, &[&["spir64"], &["intel_gpu_12_60_7"]]);
+    assert_eq!(word_on(&both, "12.60.7").0, Verdict::Ok);
+    assert_eq!(word_on(&both, "20.1.0").0, Verdict::Slow);
+    let machine = others(Container::Sycl, &[&["intel_gpu_12_60_7"]]);
+    assert_eq!(word_on(&machine, "20.1.0"), (Verdict::Fail, Cause::NoImage));
+    let openmp = others(Container::OffloadBinary, &[&["gfx90a"], &["gfx1100"]]);
+    assert_eq!(word_on(&openmp, "gfx1100").0, Verdict::Ok);
+}
+
+#[test]
+fn bundles_are_judged_one_by_one() {
+    let two = others(Container::Bundle, &[&["gfx90a", "gfx942"], &["gfx90a", "gfx942", "gfx1100"]]);
+    assert_eq!(word_on(&two, "gfx942").0, Verdict::Ok);
+    assert!(matches!(
+        word_on(&two, "gfx1100"),
+        (Verdict::Warn | Verdict::Fail, Cause::Partly { missing: 1, of: 2, .. })
+    ));
+    assert_eq!(word_on(&two, "gfx1030"), (Verdict::Fail, Cause::NoImage));
+    assert_eq!(word_on(&two, "9.0"), (Verdict::Fail, Cause::OtherMakers));
+}
