@@ -180,6 +180,16 @@ fn what_is_stripped_of_sections_gives_the_same_modules() {
 }
 
 #[test]
+fn a_bundle_that_is_registered_but_not_found_is_told() {
+    let whole = sample("hip_plain.so");
+    let second = memchr::memmem::find_iter(&whole, b"__CLANG_OFFLOAD_BUNDLE__").nth(1).unwrap();
+    let mut bytes = whole.clone();
+    bytes[second] = b'-';
+    let facts = read_with("x.so", &bytes, Options::default()).unwrap();
+    assert!(facts.gaps.iter().any(|g| g.why.contains("registered")), "{:?}", facts.gaps);
+}
+
+#[test]
 fn all_of_it_verified_is_the_same() {
     for row in rows() {
         let verified = read_with(&row.name, &sample(&row.name), Options { verify: true });
