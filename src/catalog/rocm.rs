@@ -221,6 +221,28 @@ impl Rocm {
         out
     }
 
+    /// Releases of PyTorch (`2.8`), oldest first, whose newest build for ROCm has code for all of some processors: with the
+    /// name of its index and the rows.
+    pub fn torches_for(&self, processors: &[GfxProcessor]) -> Vec<(&str, String, &RocmTorch, String)> {
+        let one = |row: &'_ TorchRow| {
+            let index = format!("rocm{}", row.rocm);
+            let build = self.torch(&index)?;
+            processors.iter().all(|p| build.arch.contains(p)).then(|| (index, build))
+        };
+        let minor = |torch: &str| torch.split('.').map(|p| p.parse().unwrap_or(0)).collect::<Vec<u32>>();
+        let mut out: Vec<_> = self
+            .torch_newest
+            .iter()
+            .filter_map(|row| {
+                let (index, build) = one(row)?;
+                let because = row.trust.because("pytorch.toml", &format!("torch {}", row.torch));
+                Some((row.torch.as_str(), index, build, because))
+            })
+            .collect();
+        out.sort_by_key(|row| minor(row.0));
+        out
+    }
+
     /// The name of the index that has the newest build of a release of PyTorch (`2.8`, `2.8.0`), and its row.
     pub fn index_of_torch(&self, torch: &str) -> Option<(String, String)> {
         let minor = torch.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");

@@ -271,9 +271,12 @@ pub struct VerifyArgs {
 
 #[derive(Debug, clap::Args)]
 pub struct InspectArgs {
-    /// ELF files, fatbins, cubins, PTX, static archives, wheels
+    /// ELF files, fatbins, cubins, PTX, offload bundles, code objects, kpack and static archives, wheels
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,
+    /// Inflate compressed offload bundles whole (up to 16 GiB a file) and check sizes, hashes and targets
+    #[arg(long)]
+    pub verify: bool,
     /// Format on standard output: table or json
     #[arg(long, short, default_value = "table", value_parser = plain_format)]
     pub format: Format,

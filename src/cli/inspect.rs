@@ -13,7 +13,7 @@ use crate::{lint, report, scan};
 pub fn run(args: &InspectArgs, screen: &Screen) -> Result<u8, CliError> {
     let mut status = 0;
     let mut evidence = Vec::new();
-    for (_, result) in scan::inspect(&args.files, basis::catalog()) {
+    for (_, result) in scan::inspect(&args.files, args.verify, basis::catalog()) {
         match result {
             Ok(one) => evidence.push(one),
             Err(error) => {

@@ -5,6 +5,7 @@
 
 use std::io;
 
+use super::image::Trouble;
 use super::sink::Sink;
 use super::target::{self, Target};
 use super::{code_object, image};
@@ -153,10 +154,10 @@ pub(super) fn read(sink: &mut Sink, body: &mut dyn Body, place: &Place) -> io::R
         let at = place.at(start.saturating_add(entry.offset));
         let (item, problem) = match &last {
             Some((offset, head)) if *offset == entry.offset => image::judge(arch, head),
-            _ => (image::by_name(arch), Some("it lies within another entry".to_owned())),
+            _ => (image::by_name(arch), Some(Trouble::Damage("it lies within another entry".to_owned()))),
         };
-        if let Some(problem) = problem {
-            sink.damage(at, format!("offload bundle entry {}: {problem}", entry.id));
+        if let Some(trouble) = problem {
+            trouble.tell(sink, at, &format!("offload bundle entry {}", entry.id));
         }
         found.push((Item { packing: place.packing, ..item }, place.stored(entry.size)));
     }

@@ -1,5 +1,6 @@
 //! What one image in a container is, by its first bytes, held against the target under which it is listed.
 
+use super::sink::Sink;
 use super::{ccob, code_object, cubin, fatbin, ptx};
 use crate::model::{Arch, Form, Item, Packing};
 
@@ -8,6 +9,8 @@ pub(super) const LOOK: usize = ptx::LOOK * 2;
 
 /// First word of a SPIR-V module, little-endian.
 pub(super) const SPIRV: [u8; 4] = 0x0723_0203u32.to_le_bytes();
+
+const ELF: &[u8] = b"\x7fELF";
 
 /// LLVM bitcode, plain and in a wrapper.
 pub(super) const BITCODE: [[u8; 4]; 2] = [*b"BC\xc0\xde", 0x0b17_c0deu32.to_le_bytes()];
@@ -29,8 +32,42 @@ pub(super) fn by_name(arch: Arch) -> Item {
     Item { arch, form, kind: 0, isa: None, packing: Packing::None, toolkit: None }
 }
 
+/// What is wrong with an image.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// What it is cannot be told.
+    Damage(String),
+    /// Its name is believed.
+    Note(String),
+}
+
+impl Trouble {
+    /// Tells of it, behind a name.
+    pub(super) fn tell(self, sink: &mut Sink, at: u64, whose: &str) {
+        match self {
+            Self::Damage(why) => sink.damage(at, format!("{whose}: {why}")),
+            Self::Note(why) => sink.note(at, format!("{whose}: {why}")),
+        }
+    }
+}
+
 /// What is in an image that is listed for `listed`, and what is wrong with it.
-pub(super) fn judge(listed: Arch, head: &[u8]) -> (Item, Option<String>) {
+pub(super) fn judge(listed: Arch, head: &[u8]) -> (Item, Option<Trouble>) {
+    // Images that were put together by hand, for tests of what chooses by names, hold no code of any kind. Damage in
+    // the first bytes of a code object is told by the digest of whatever holds the file.
+    let by_hand =
+        head.len() >= ELF.len() && !head.starts_with(ELF) && !head.starts_with(ccob::MAGIC) && !is_bitcode(head);
+    if matches!(listed, Arch::Gfx(_)) && by_hand && cubin::header(head).is_none() {
+        return (
+            by_name(listed),
+            Some(Trouble::Note("does not begin as a code object, its name is believed".to_owned())),
+        );
+    }
+    let (item, problem) = read(listed, head);
+    (item, problem.map(Trouble::Damage))
+}
+
+fn read(listed: Arch, head: &[u8]) -> (Item, Option<String>) {
     let plain = by_name(listed);
     let unknown = Item { form: Form::Unknown, ..plain };
     if is_bitcode(head) {
@@ -97,6 +134,9 @@ mod tests {
         assert_eq!(told("gfx942", b"BC\xc0\xde5\x14"), ("gfx942".into(), Form::LtoIr, false));
         assert_eq!(told("gfx942", b"CCOB"), ("gfx942".into(), Form::Unknown, true));
         assert_eq!(told("gfx942", b""), ("gfx942".into(), Form::Unknown, true));
+        assert_eq!(told("gfx942", &gfx942[..40]), ("gfx942".into(), Form::Unknown, true));
+        let by_hand = judge("gfx942".parse().unwrap(), b"kernels of gfx942");
+        assert!(matches!(by_hand, (Item { form: Form::CodeObject, .. }, Some(Trouble::Note(_)))), "{by_hand:?}");
         assert_eq!(
             told("amdgcnspirv", b"\x03\x02\x23\x07\0\x06\x01\0"),
             ("amdgcnspirv".into(), Form::Spirv, false)

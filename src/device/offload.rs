@@ -161,8 +161,8 @@ pub(super) fn read(sink: &mut Sink, body: &mut dyn Body) -> io::Result<Result<()
             continue;
         }
         let (item, problem) = image::judge(image.arch, &head);
-        if let Some(problem) = problem {
-            sink.damage(at, format!("OffloadBinary image: {problem}"));
+        if let Some(trouble) = problem {
+            trouble.tell(sink, at, "OffloadBinary image");
         }
         found.push((item, image.size));
     }

@@ -4,11 +4,14 @@
 //! out, and said so.
 
 mod driver;
+mod others;
 mod yaml;
+
+use std::borrow::Cow;
 
 use super::keys;
 use crate::catalog::Catalog;
-use crate::model::{Platform, Runtime, Target, Verdict, Virtualisation};
+use crate::model::{Arch, Device, Maker, Platform, Runtime, Target, Verdict, Virtualisation};
 
 pub use yaml::{compatibility, node_affinity};
 
@@ -40,7 +43,7 @@ pub enum Op {
 /// One condition.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Expr {
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     pub op: Op,
     pub values: Vec<String>,
 }
@@ -63,16 +66,16 @@ pub struct Selection {
     pub notes: Vec<String>,
 }
 
-fn expr(key: &'static str, op: Op, values: impl IntoIterator<Item = impl Into<String>>) -> Expr {
-    Expr { key, op, values: values.into_iter().map(Into::into).collect() }
+fn expr(key: impl Into<Cow<'static, str>>, op: Op, values: impl IntoIterator<Item = impl Into<String>>) -> Expr {
+    Expr { key: key.into(), op, values: values.into_iter().map(Into::into).collect() }
 }
 
 fn has(key: &'static str) -> Expr {
-    Expr { key, op: Op::Exists, values: Vec::new() }
+    Expr { key: key.into(), op: Op::Exists, values: Vec::new() }
 }
 
 fn lacks(key: &'static str) -> Expr {
-    Expr { key, op: Op::DoesNotExist, values: Vec::new() }
+    Expr { key: key.into(), op: Op::DoesNotExist, values: Vec::new() }
 }
 
 /// Chooses by which labels the nodes of those that count are found.
@@ -90,6 +93,10 @@ pub fn select(pools: &[Pool<'_>], catalog: &Catalog) -> Selection {
                 continue;
             }
         };
+        if terms.is_empty() {
+            let why = "no label is known by which its nodes could be found".to_owned();
+            out.left_out.push((pool.target.name.clone(), why));
+        }
         for all in terms {
             match out.terms.iter_mut().find(|t| t.all == all) {
                 Some(term) => term.targets.push(pool.target.name.clone()),
@@ -119,7 +126,7 @@ fn apart(pool: &Pool<'_>, others: &[&Pool<'_>]) -> Result<Apart, String> {
     for other in others {
         let that = other.target;
         let by_capability = by_capability(own) || by_capability(that);
-        let alike = own.gpu == that.gpu || (by_capability && own.device == that.device);
+        let alike = own.gpu == that.gpu || (by_capability && code(own) == code(that));
         if !alike || matches!((architecture(pool), architecture(other)), (Some(a), Some(b)) if a != b) {
             continue;
         }
@@ -156,7 +163,15 @@ fn apart(pool: &Pool<'_>, others: &[&Pool<'_>]) -> Result<Apart, String> {
 
 /// Whether a target's nodes are found by their compute capability: no list has all labels of slices and vGPUs.
 fn by_capability(target: &Target) -> bool {
-    sliced(target).is_some() || target.gpu.starts_with("sm_")
+    sliced(target).is_some() || target.gpu == target.device.to_string() || target.gpu == code(target).to_string()
+}
+
+/// What its nodes are told apart by in the end; no label says in which mode a GPU of AMD runs.
+fn code(target: &Target) -> Arch {
+    match target.device {
+        Device::Amd(arch) => Arch::Gfx(arch.processor.into()),
+        Device::Nvidia(_) | Device::Intel(_) => target.device.arch(),
+    }
 }
 
 fn sliced(target: &Target) -> Option<Virtualisation> {
@@ -176,6 +191,14 @@ fn terms(pool: &Pool<'_>, apart: &Apart, catalog: &Catalog, notes: &mut Vec<Stri
     let mut common = Vec::new();
     common.extend(architecture(pool).map(|arch| expr(keys::ARCH, Op::In, [arch])));
     let mut out = Vec::new();
+    match target.maker() {
+        Maker::Nvidia => {}
+        Maker::Amd | Maker::Intel => {
+            let mut found = others::terms(target, catalog);
+            found.extend(others::of_clouds(target, catalog, notes));
+            return found.into_iter().map(|term| [term, common.clone()].concat()).collect();
+        }
+    }
     let gke = match (target.runtime == Runtime::Gke, apart.not_gke) {
         (true, _) => {
             let own = keys::NOT_GKES_OWN.map(|key| expr(key, Op::NotIn, ["true"]));

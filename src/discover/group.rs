@@ -92,7 +92,8 @@ fn short(gpu: &str) -> String {
         .filter(|w| !w.is_empty())
         .map(str::to_lowercase)
         .collect();
-    for maker in ["nvidia", "geforce", "tesla"] {
+    let makers = ["nvidia", "geforce", "tesla", "amd", "instinct", "radeon", "intel", "data", "center", "gpu"];
+    for maker in makers {
         if words.len() > 1 && words.first().is_some_and(|w| w == maker) {
             words.remove(0);
         }
@@ -135,6 +136,9 @@ mod tests {
         let of = |kind: &Kind| name(kind, Catalog::embedded());
         assert_eq!(of(&Kind::of("NVIDIA GeForce RTX 4090")), "rtx-4090");
         assert_eq!(of(&Kind::of("sm_90")), "sm_90");
+        assert_eq!(of(&Kind::of("AMD Instinct MI300X")), "mi300x");
+        assert_eq!(of(&Kind::of("AMD Radeon RX 7900 XTX")), "rx-7900-xtx");
+        assert_eq!(of(&Kind::of("Intel Data Center GPU Max 1550")), "max-1550");
         assert_eq!(of(&Kind::of("Jetson T5000 (AGX Thor)")), "jetson-t5000-agx-thor");
         let kind = Kind { sharing: Some(Sharing::TimeSlicing), runtime: Runtime::Gke, ..Kind::of("NVIDIA L4") };
         assert_eq!(of(&kind), "l4-shared-gke");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::product::product;
 use super::{Kind, Left, Seen, judged, other};
 use crate::catalog::Catalog;
-use crate::model::{DriverVersion, GpuClass, Platform, Runtime};
+use crate::model::{DriverVersion, GpuClass, Platform, RocmVersion, Runtime};
 
 /// Most of one file: all of them are short.
 const MOST_BYTES: u64 = 64 << 10;
@@ -104,15 +104,26 @@ impl<'a> Host<'a> {
     /// GPUs of AMD in KFD's topology, one for each node with a GPU.
     pub fn amd(&self) -> Vec<Seen> {
         let mut out = Vec::new();
+        // Only AMD's own module has a version; the kernel's has none.
+        let driver = self.text("sys/module/amdgpu/version").map(|v| v.trim().to_owned());
+        let driver = driver.filter(|v| v.len() <= 32 && v.parse::<RocmVersion>().is_ok());
         for folder in self.entries("sys/class/kfd/kfd/topology/nodes") {
             let Some(text) = self.read(&folder.join("properties")) else { continue };
-            let version = text.lines().find_map(|l| l.strip_prefix("gfx_target_version ")?.trim().parse().ok());
-            let Some(target) = version.and_then(other::gfx) else { continue };
-            out.push(match judged(self.catalog, &target) {
-                Ok(gpu) => Seen::Gpu {
-                    kind: Kind { platform: self.platform.clone(), ..Kind::of(gpu) },
-                    remarks: vec![format!("KFD: gfx_target_version of {target}")],
-                },
+            let number = |name: &str| -> Option<u32> {
+                text.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
+            };
+            let Some(target) = number("gfx_target_version").and_then(other::gfx) else { continue };
+            // The product is told by its device id, where the catalog knows that as one of the same target.
+            let product = number("device_id").and_then(|id| {
+                let found = self.catalog.gpu(&format!("1002:{id:04x}")).ok()?;
+                (found.device == self.catalog.gpu(&target).ok()?.device).then(|| found.name())
+            });
+            out.push(match judged(self.catalog, product.as_deref().unwrap_or(&target)) {
+                Ok(gpu) => {
+                    let mut remarks = vec![format!("KFD: gfx_target_version of {target}")];
+                    remarks.extend(driver.as_ref().map(|d| format!("amdgpu driver {d}")));
+                    Seen::Gpu { kind: Kind { platform: self.platform.clone(), ..Kind::of(gpu) }, remarks }
+                }
                 Err(left) => {
                     Seen::LeftOut(Left { what: format!("a GPU of AMD, {target}"), gpu: Some(target), ..left })
                 }
@@ -139,7 +150,15 @@ impl<'a> Host<'a> {
                 "0x1002" => {
                     ("AMD", "KFD does not show it: its kernel driver is not loaded, or it is not for computing")
                 }
-                "0x8086" => ("Intel", "this version judges no GPU of Intel"),
+                "0x8086" => {
+                    let known = judged(self.catalog, &format!("8086:{}", device.trim_start_matches("0x")));
+                    if let (Ok(gpu), false) = (known, told.contains(&"Intel")) {
+                        let kind = Kind { platform: self.platform.clone(), ..Kind::of(gpu) };
+                        out.push(Seen::Gpu { kind, remarks: vec![format!("display device 8086:{device}")] });
+                        continue;
+                    }
+                    ("Intel", "the catalog knows no GPU of that device id")
+                }
                 _ => continue,
             };
             if !told.contains(&maker) {
@@ -249,19 +268,36 @@ mod tests {
         );
         write(root.path(), "sys/class/kfd/kfd/topology/nodes/2/properties", "gfx_target_version x\n");
         let seen = host(&root).amd();
-        let [Seen::LeftOut(left)] = seen.as_slice() else { panic!("{seen:?}") };
-        assert_eq!((left.what.as_str(), left.gpu.as_deref()), ("a GPU of AMD, gfx942", Some("gfx942")));
-        for (card, vendor) in [
-            ("card0", "0x8086"),
-            ("card1", "0x10de"),
-            ("card0-DP-1", "0x8086"),
-            ("renderD128", "0x8086"),
-            ("card2", "0x1a03"),
+        let [Seen::Gpu { kind, .. }] = seen.as_slice() else { panic!("{seen:?}") };
+        assert_eq!(kind.gpu, "gfx942", "no device id names the product");
+        let properties = "vendor_id 4098\ndevice_id 29857\ngfx_target_version 90402\n";
+        write(root.path(), "sys/class/kfd/kfd/topology/nodes/1/properties", properties);
+        write(root.path(), "sys/module/amdgpu/version", "6.10.5\n");
+        let seen = host(&root).amd();
+        let [Seen::Gpu { kind, remarks }] = seen.as_slice() else { panic!("{seen:?}") };
+        assert_eq!((kind.gpu.as_str(), remarks[1].as_str()), ("AMD Instinct MI300X", "amdgpu driver 6.10.5"));
+        // The id is that of a product of another target.
+        let properties = "device_id 29857\ngfx_target_version 110000\n";
+        write(root.path(), "sys/class/kfd/kfd/topology/nodes/1/properties", properties);
+        let seen = host(&root).amd();
+        assert!(matches!(seen.as_slice(), [Seen::Gpu { kind, .. }] if kind.gpu == "gfx1100"), "{seen:?}");
+        for (card, vendor, device) in [
+            ("card0", "0x8086", "0x0bd5"),
+            ("card1", "0x10de", "0x2330"),
+            ("card0-DP-1", "0x8086", "0x0bd5"),
+            ("renderD128", "0x8086", "0x0bd5"),
+            ("card2", "0x1a03", "0x2000"),
+            ("card3", "0x8086", "0xffff"),
         ] {
             write(root.path(), &format!("sys/class/drm/{card}/device/vendor"), &format!("{vendor}\n"));
-            write(root.path(), &format!("sys/class/drm/{card}/device/device"), "0x0bd5\n");
+            write(root.path(), &format!("sys/class/drm/{card}/device/device"), &format!("{device}\n"));
         }
-        assert_eq!(host(&root).display(&[]).len(), 2);
-        assert_eq!(host(&root).display(&["NVIDIA", "AMD"]).len(), 1);
+        let seen = host(&root).display(&[]);
+        assert!(
+            matches!(&seen[..], [Seen::Gpu { kind, .. }, Seen::LeftOut(_), Seen::LeftOut(left)]
+                if kind.gpu == "Intel Data Center GPU Max 1550" && left.what.contains("0xffff")),
+            "{seen:?}"
+        );
+        assert_eq!(host(&root).display(&["NVIDIA", "AMD"]).len(), 2);
     }
 }

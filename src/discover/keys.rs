@@ -31,3 +31,11 @@ pub const EKS_ACCELERATOR: &str = "k8s.amazonaws.com/accelerator";
 pub const KARPENTER_GPU: &str = "karpenter.k8s.aws/instance-gpu-name";
 pub const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
 pub const ARCH: &str = "kubernetes.io/arch";
+
+/// AMD's node labeller.
+pub const AMD_PRODUCT: &str = "amd.com/gpu.product-name";
+pub const AMD_DEVICE: &str = "amd.com/gpu.device-id";
+
+/// Intel's rules for Node Feature Discovery: the product, and the beginning of a label with a class and a device id.
+pub const INTEL_PRODUCT: &str = "gpu.intel.com/product";
+pub const INTEL_DEVICE: &str = "gpu.intel.com/device-id.";

@@ -8,13 +8,13 @@ use super::product::{Product, product};
 use super::{Kind, Left, Seen, Sharing, judged, other};
 use crate::catalog::Catalog;
 use crate::catalog::instances::Instance;
-use crate::model::{Capability, DriverVersion, GpuClass, Platform, Runtime, SmArch, Virtualisation};
+use crate::model::{Capability, DriverVersion, GpuClass, Maker, Platform, Runtime, SmArch, Virtualisation};
 
 /// What a node has; nothing where it has no GPU.
 pub(super) fn seen(node: &Node, catalog: &Catalog) -> Vec<Seen> {
     let mut out = nvidia(node, catalog);
     out.extend(amd(node, catalog));
-    out.extend(intel(node));
+    out.extend(intel(node, catalog));
     if node.label("kubernetes.io/os").is_some_and(|os| os != "linux") {
         for seen in &mut out {
             if let Seen::Gpu { kind, .. } = seen {
@@ -72,6 +72,11 @@ impl Node {
     }
 }
 
+/// Whether a GPU is known, and not NVIDIA's.
+fn is_others(gpu: &str, catalog: &Catalog) -> bool {
+    catalog.gpu(gpu).is_ok_and(|found| found.device.maker() != Maker::Nvidia)
+}
+
 /// Where a node's GPU is named, and what is known of it there.
 struct Named {
     product: Product,
@@ -83,8 +88,7 @@ struct Named {
 fn nvidia(node: &Node, catalog: &Catalog) -> Vec<Seen> {
     let slices = slices(node);
     let machine = node.instance_type().and_then(|t| catalog.instances().find(t));
-    let is_nvidia = |row: &&Instance| !matches!(judged(catalog, &row.gpu), Err(Left { gpu: Some(_), .. }));
-    let machine = machine.filter(is_nvidia);
+    let machine = machine.filter(|row| !is_others(&row.gpu, catalog));
     let Some(named) = named(node, machine, catalog) else {
         let resources = node.capacity.iter().filter(|(k, v)| k.starts_with("nvidia.com/") && v.as_str() != "0");
         let mut what: Vec<String> = resources.map(|(key, count)| format!("{key}: {count}")).collect();
@@ -174,11 +178,10 @@ fn named(node: &Node, machine: Option<&Instance>, catalog: &Catalog) -> Option<N
         ("gcp", keys::EKS_ACCELERATOR),
     ];
     let label = clouds.iter().find_map(|(provider, key)| Some((*provider, *key, node.label(key)?)));
-    let other_maker = |gpu: &Result<String, Left>| matches!(gpu, Err(Left { gpu: Some(_), .. }));
     if let Some((provider, key, label)) = label {
         let row = catalog.instances().accelerator(provider, label);
         let gpu = judged(catalog, row.map_or(label, |row| &row.gpu));
-        if !other_maker(&gpu) {
+        if !gpu.as_ref().is_ok_and(|gpu| is_others(gpu, catalog)) {
             return Some(plain(gpu, format!("{key}: {label}")));
         }
     }
@@ -290,6 +293,12 @@ fn amd(node: &Node, catalog: &Catalog) -> Vec<Seen> {
         return vec![of(&row.gpu, row.because())];
     }
     let devices: Vec<String> = values("device-id").into_iter().collect();
+    let found = devices.iter().map(|id| (id, judged(catalog, &format!("1002:{id}"))));
+    let found: Vec<Seen> =
+        found.filter_map(|(id, gpu)| Some(of(&gpu.ok()?, format!("amd.com/gpu.device-id: {id}")))).collect();
+    if !found.is_empty() && found.len() == devices.len() {
+        return found;
+    }
     let count = node.count("amd.com/gpu").filter(|n| *n > 0);
     let what = match (devices.is_empty(), count) {
         (false, _) => format!("AMD device {}", devices.join(", ")),
@@ -303,31 +312,46 @@ fn amd(node: &Node, catalog: &Catalog) -> Vec<Seen> {
     vec![Seen::LeftOut(Left { what, why, gpu: None })]
 }
 
-/// Intel's device plugin and its rules for Node Feature Discovery: `gpu.intel.com/product`, `…/device-id.0380-0bd5.present`.
-fn intel(node: &Node) -> Vec<Seen> {
-    let left =
-        |what: String, why: &str, gpu: Option<String>| Seen::LeftOut(Left { what, why: why.to_owned(), gpu });
-    const NOT_JUDGED: &str = "this version judges no GPU of Intel";
-    if let Some(product) = node.label("gpu.intel.com/product") {
-        let name = format!("Intel Data Center GPU {}", product.replace(['_', '-'], " "));
-        return vec![left(name.clone(), NOT_JUDGED, Some(name))];
+/// Intel's rules for Node Feature Discovery: `gpu.intel.com/product`, and of every display device
+/// `…/device-id.0380-0bd5.present`.
+fn intel(node: &Node, catalog: &Catalog) -> Vec<Seen> {
+    let of = |words: &str, remark: String| match judged(catalog, words) {
+        Ok(gpu) => Seen::Gpu { kind: Kind { platform: node.platform(), ..Kind::of(gpu) }, remarks: vec![remark] },
+        Err(left) => Seen::LeftOut(left),
+    };
+    if let Some(product) = node.label(keys::INTEL_PRODUCT) {
+        let name = other::intel_product(catalog, product);
+        return vec![of(&name, format!("{}: {product}", keys::INTEL_PRODUCT))];
     }
     let device = |key: &String| {
-        let id = key.strip_prefix("gpu.intel.com/device-id.")?;
+        let id = key.strip_prefix(keys::INTEL_DEVICE)?;
         Some(id.strip_suffix(".present").or_else(|| id.strip_suffix(".count"))?.to_owned())
     };
     let devices: BTreeSet<String> = node.labels.keys().filter_map(device).collect();
-    let offered = ["gpu.intel.com/xe", "gpu.intel.com/i915"].iter().any(|r| node.count(r).is_some_and(|n| n > 0));
+    let left = |what: String, why: &str| vec![Seen::LeftOut(Left { what, why: why.to_owned(), gpu: None })];
     if !devices.is_empty() {
-        let what = format!("Intel device {}", devices.into_iter().collect::<Vec<_>>().join(", "));
-        return vec![left(what, NOT_JUDGED, None)];
+        let seen = devices.iter().map(|device| {
+            // The class stands before the id.
+            let id = device.rsplit('-').next().unwrap_or(device);
+            match judged(catalog, &format!("8086:{id}")) {
+                Ok(gpu) => of(&gpu, format!("{}{device}", keys::INTEL_DEVICE)),
+                Err(_) => {
+                    let why = "the catalog knows no GPU of that device id".to_owned();
+                    Seen::LeftOut(Left { what: format!("Intel device {device}"), why, gpu: None })
+                }
+            }
+        });
+        return seen.collect();
     }
+    let offered = ["gpu.intel.com/xe", "gpu.intel.com/i915"].iter().any(|r| node.count(r).is_some_and(|n| n > 0));
+    let unnamed =
+        "no label names the product; Intel's rules for Node Feature Discovery write gpu.intel.com/product";
     if offered || node.is("intel.feature.node.kubernetes.io/gpu") {
-        return vec![left("a GPU of Intel".into(), NOT_JUDGED, None)];
+        return left("a GPU of Intel".into(), unnamed);
     }
     // Without a class it may be any device; as a display it is mostly the processor's own.
     match node.pci("8086").find(|class| !class.is_empty()) {
-        Some(_) => vec![left("a GPU of Intel, perhaps the processor's own".into(), NOT_JUDGED, None)],
+        Some(_) => left("a GPU of Intel, perhaps the processor's own".into(), unnamed),
         None => Vec::new(),
     }
 }

@@ -77,7 +77,7 @@ pub enum Seen {
 /// GPUs that become no target.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Left {
-    /// "AMD Instinct MI300X (gfx942)", "nvidia.com/gpu: 8".
+    /// "nvidia.com/gpu: 8", "AMD device 74ff".
     pub what: String,
     pub why: String,
     /// What a row for them would say, once it can be judged or a person knows the product.

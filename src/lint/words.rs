@@ -114,6 +114,9 @@ fn cause_text(cause: &Cause, case: &TargetCase<'_>, file: Option<&FileCase<'_>>)
             let maker = target.maker();
             format!("no code for {maker}'s GPUs{}", has())
         }
+        Cause::Elsewhere(archives) if archives.is_empty() => {
+            "its kernels were taken out into archives, and it does not say which: hipErrorFileNotFound".to_owned()
+        }
         Cause::Elsewhere(archives) => {
             format!("its kernels lie in archives of which none is in the image ({archives}): hipErrorFileNotFound")
         }

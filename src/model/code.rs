@@ -293,8 +293,8 @@ impl FileFacts {
         }
     }
 
-    /// Whether any device code, or damage where some should be, was found.
+    /// Whether any device code was found, or that it lies elsewhere.
     pub fn has_device_code(&self) -> bool {
-        !self.modules.is_empty()
+        !self.modules.is_empty() || matches!(self.kpack, Some(Kpack::Reference { .. }))
     }
 }

@@ -72,11 +72,14 @@ impl State {
     ) -> Option<Self> {
         let mut next = can_be_told(change, driver.is_some()).then(|| self.clone())?;
         match change {
-            Change::Wheel { package, version, built, cuda, .. } => {
+            Change::Wheel { package, version, built, cuda, index: index_name, .. } => {
                 let place = at?;
                 for evidence in &mut next.evidence {
                     wheel(evidence, place, package, version.as_deref(), *cuda, catalog);
                     if let (Some(built), Some(index)) = (built, place.index(evidence)) {
+                        if !built.gfx.is_empty() {
+                            for_rocm(evidence, index, package, index_name.as_ref().map(|(name, _)| name.as_str()));
+                        }
                         recode::component(evidence, index, built, catalog);
                     }
                 }
@@ -185,6 +188,23 @@ fn wheel(
     if let Some(triton) = version.filter(|_| package == "torch").and_then(|v| catalog.wheels().torch_triton(v)) {
         other_triton(evidence, place, triton);
     }
+}
+
+/// A build for ROCm says so, is of no CUDA, and brings data files of its own.
+fn for_rocm(evidence: &mut Evidence, index: usize, package: &str, name: Option<&str>) {
+    let own = |c: &crate::model::Claim| package_name(&c.component) == package;
+    evidence.claims.retain(|c| !(own(c) && c.kind == ClaimKind::Cuda));
+    if let Some(release) = name.and_then(|n| n.strip_prefix("rocm")) {
+        let said_by = evidence.components[index].root.clone();
+        evidence.claims.push(crate::model::Claim {
+            component: package.to_owned(),
+            kind: ClaimKind::Rocm,
+            value: release.to_owned(),
+            said_by,
+        });
+        evidence.claims.sort();
+    }
+    evidence.data_sets.retain(|d| d.component != Some(index));
 }
 
 /// Another Triton comes with torch: nothing is known of the compiler in it.

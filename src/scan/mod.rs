@@ -13,6 +13,7 @@ pub mod wheel;
 use std::path::{Path, PathBuf};
 
 use crate::catalog::Catalog;
+use crate::device;
 use crate::image::{Content, Image, ImageError};
 use crate::model::{Digest, Evidence, Gap, ImagePath};
 
@@ -81,8 +82,8 @@ pub struct LayerRun {
     pub read: u64,
 }
 
-/// Reads single files for `inspect`.
-pub fn inspect(paths: &[PathBuf], catalog: &Catalog) -> Vec<(PathBuf, Result<Evidence, ImageError>)> {
+/// Reads single files for `inspect`; `verify`: compressed bundles are inflated whole and checked.
+pub fn inspect(paths: &[PathBuf], verify: bool, catalog: &Catalog) -> Vec<(PathBuf, Result<Evidence, ImageError>)> {
     use rayon::prelude::*;
     paths
         .par_iter()
@@ -92,7 +93,8 @@ pub fn inspect(paths: &[PathBuf], catalog: &Catalog) -> Vec<(PathBuf, Result<Evi
                 let what = format!("is a folder; `imagelint scan dir:{place}` takes it as a root file system");
                 return (path.clone(), Err(ImageError::Malformed { place, what }));
             }
-            let read = if is_zip(path) { tree::read_zip(path) } else { tree::read_file(path) };
+            let options = device::Options { verify };
+            let read = if is_zip(path) { tree::read_zip(path, options) } else { tree::read_file(path, options) };
             let name = path.to_string_lossy().into_owned();
             let failure = read.gaps.iter().find(|g| g.effect == crate::model::GapEffect::Image).cloned();
             let evidence = match failure {

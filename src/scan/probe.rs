@@ -95,6 +95,8 @@ pub struct Notes {
     pub gaps: Vec<(Probe, Gap)>,
     pub files: u64,
     pub elfs: u64,
+    /// How device code is read.
+    pub options: device::Options,
 }
 
 impl Notes {
@@ -177,7 +179,8 @@ fn code(
     notes: &mut Notes,
 ) -> io::Result<Option<Arc<FileFacts>>> {
     // A panic in a parser costs the listing of one file, not the scan; the tar reader moves on by its own count.
-    let read = catch_unwind(AssertUnwindSafe(|| device::read(kind, path, body)));
+    let options = notes.options;
+    let read = catch_unwind(AssertUnwindSafe(|| device::read_with(kind, path, body, options)));
     match read {
         Ok(facts) => {
             let facts = facts?;
@@ -204,7 +207,7 @@ fn members(
     notes: &mut Notes,
 ) -> io::Result<Vec<(ImagePath, Arc<FileFacts>)>> {
     let mut found = Vec::new();
-    let mut inner = Notes::default();
+    let mut inner = Notes { options: notes.options, ..Notes::default() };
     let walked = zip::walk(body, &ZipLimits::default(), &mut |name, _, member| {
         let head = member.window(device::HEAD)?;
         if let Some(kind) = device::kind_of(head)

@@ -159,8 +159,8 @@ impl Session {
             }
             Content::Tree(root) => on_disk(&|| tree::read(index, root, observer)),
             Content::Files(files) => on_disk(&|| tree::read_files(index, &**files, &self.options, observer)),
-            Content::File(path) => on_disk(&|| tree::read_file(path)),
-            Content::Zip(path) => on_disk(&|| tree::read_zip(path)),
+            Content::File(path) => on_disk(&|| tree::read_file(path, Default::default())),
+            Content::Zip(path) => on_disk(&|| tree::read_zip(path, Default::default())),
             Content::Streamed(number) => match streamed.get(*number) {
                 Some(slot) => layer::take_streamed(slot, layer, self.cache.as_ref()),
                 None => LayerRead::failed("layer is missing from the stream"),

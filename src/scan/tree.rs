@@ -205,10 +205,10 @@ fn unreadable(path: &ImagePath, error: &io::Error) -> Gap {
 }
 
 /// Reads one file by itself; it goes by its file name.
-pub fn read_file(path: &Path) -> LayerRead {
+pub fn read_file(path: &Path, options: device::Options) -> LayerRead {
     let name = ImagePath::new(path.file_name().unwrap_or(path.as_os_str()).as_bytes());
     let mut read = LayerRead::default();
-    let mut notes = Notes::default();
+    let mut notes = Notes { options, ..Notes::default() };
     let opened = Stream::open(path).map(|body| {
         let size = crate::stream::Body::len(&body).unwrap_or(0);
         (body, size)
@@ -216,7 +216,10 @@ pub fn read_file(path: &Path) -> LayerRead {
     match opened.and_then(|(mut body, size)| Ok((probe::file(&name, &mut body, &mut notes)?, size))) {
         Ok((payload, size)) => {
             if payload.is_none() && notes.gaps.is_empty() && !is_known(path) {
-                let mut gap = Gap::note(name.clone(), "is no ELF file, fatbin, cubin, PTX or static archive");
+                let mut gap = Gap::note(
+                    name.clone(),
+                    "is no ELF file, no device code (fatbin, cubin, PTX, offload bundle, kpack) and no static archive",
+                );
                 gap.effect = GapEffect::Image;
                 notes.gaps.push((Probe::Device, gap));
             }
@@ -236,10 +239,10 @@ fn is_known(path: &Path) -> bool {
 }
 
 /// Reads a wheel (or another zip) as a root file system of its members.
-pub fn read_zip(path: &Path) -> LayerRead {
+pub fn read_zip(path: &Path, options: device::Options) -> LayerRead {
     let name = ImagePath::new(path.file_name().unwrap_or(path.as_os_str()).as_bytes());
     let mut read = LayerRead::default();
-    let mut notes = Notes::default();
+    let mut notes = Notes { options, ..Notes::default() };
     let mut entries = Vec::new();
     let mut unpacked = 0;
     let opened = fs::metadata(path).and_then(|m| Ok((m.len(), Stream::open(path)?)));

@@ -10,6 +10,7 @@ mod cache;
 mod cases;
 mod cli;
 mod corpus;
+mod data_sets;
 mod deploy;
 mod diff;
 mod field;

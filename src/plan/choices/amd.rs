@@ -1,11 +1,12 @@
-//! For AMD's GPUs: a build from source with the project's own knob for them.
+//! For AMD's GPUs: PyTorch's wheels for ROCm, and a build from source with the project's own knob.
 
 use std::collections::BTreeSet;
 
 use super::{Choice, Cx, gpus};
 use crate::catalog::knobs::{Knob, KnobKind};
+use crate::inventory::same_component;
 use crate::lint::ComponentCase;
-use crate::model::{Built, Change, Device, GfxProcessor, KnobForm, Maker, escape};
+use crate::model::{Built, Change, Device, GfxProcessor, KnobForm, Maker, Manager, escape};
 use crate::plan::need::Need;
 use crate::report::{Cost, StepKind};
 
@@ -23,6 +24,7 @@ pub fn choices(
     if !missing.iter().any(|d| d.maker() == Maker::Amd) {
         return;
     }
+    torch(need, missing, cx, found);
     let wanted: BTreeSet<GfxProcessor> = cx.fleet().iter().filter_map(|d| d.gfx()).map(|g| g.processor).collect();
     let wanted: Vec<GfxProcessor> = wanted.into_iter().collect();
     let info = &need.evidence().components[component.index];
@@ -59,6 +61,52 @@ pub fn choices(
         }
     };
     found.push(choice);
+}
+
+/// PyTorch's own builds for ROCm: of the same release, else of the first later one that has the code.
+fn torch(need: &Need<'_, '_>, missing: &BTreeSet<Device>, cx: &Cx<'_, '_>, found: &mut Vec<Choice>) {
+    let evidence = need.evidence();
+    let Some(component) = need.place().and_then(|p| p.index(evidence)).map(|i| &evidence.components[i]) else {
+        return;
+    };
+    let version = component.version.as_deref().filter(|_| component.manager == Manager::Pip);
+    let Some(version) = version.filter(|_| same_component(&component.name, "torch")) else { return };
+    let wanted: Vec<GfxProcessor> = missing.iter().filter_map(|d| d.gfx()).map(|g| g.processor).collect();
+    let bare = version.split('+').next().unwrap_or(version);
+    let release: String = bare.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
+    let number = |torch: &str| torch.split('.').filter_map(|p| p.parse().ok()).collect::<Vec<u32>>();
+    let own = version.split_once('+').map(|(_, tag)| tag);
+    let rows = cx.catalog.rocm().torches_for(&wanted);
+    let fit =
+        rows.iter().find(|(torch, index, ..)| number(torch) >= number(&release) && own != Some(index.as_str()));
+    let Some((torch, index, build, because)) = fit else { return };
+    let Some(url) = cx.catalog.wheels().torch_index_url(index) else { return };
+    let same = *torch == release;
+    let (cost, specifier) = match same {
+        true => (Cost::SameVersion, format!("=={bare}")),
+        false => (Cost::OtherVersion, format!("=={torch}.*")),
+    };
+    let list: Vec<String> = build.arch.iter().map(ToString::to_string).collect();
+    let summary = match same {
+        true => format!("take the {index} build of the same release (torch {bare} {index})"),
+        false => format!("take torch {torch} from {index}"),
+    };
+    let change = Change::Wheel {
+        package: "torch".to_owned(),
+        version: same.then(|| bare.to_owned()),
+        specifier: specifier.clone(),
+        index: Some((index.clone(), url.clone())),
+        built: Some(Built { gfx: build.arch.clone(), ..Built::default() }),
+        cuda: None,
+    };
+    let mut choice = Choice::new(StepKind::ChangeWheel, cost, need, summary, change);
+    choice.step.command = Some(format!("pip install \"torch{specifier}\" --index-url {url}"));
+    let holds = format!("{index} is built for {}", list.join(" "));
+    let choice = choice.because([holds, build.because(), because.clone()]);
+    found.push(choice.review(
+        "its architectures are those that the release's build script asks for, and its rocBLAS may have data for fewer: \
+         the wheel was not opened",
+    ));
 }
 
 fn form(knob: &Knob) -> KnobForm {
