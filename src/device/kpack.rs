@@ -27,7 +27,7 @@ pub(super) const WRAPPER: &[u8; 8] = b"HIPK\x01\0\0\0";
 const IN_FILE: &[u8; 4] = b"FPIH";
 const ELSEWHERE: &[u8; 4] = b"HIPK";
 /// Bytes of one wrapper.
-const RECORD: usize = 24;
+pub(super) const RECORD: usize = 24;
 
 /// The keys of a reference, as MessagePack writes them.
 pub(super) const NAME_KEY: &[u8] = b"\xabkernel_name";
@@ -39,7 +39,8 @@ const MAX_KEPT: usize = 4096;
 const MAX_PATHS: usize = 64;
 const MAX_TEXT: usize = 4096;
 
-const SEGMENT: &str = ".hipFatBinSegment";
+/// The section of wrappers.
+pub(super) const SEGMENT: &str = ".hipFatBinSegment";
 const REFERENCE_SECTION: &str = ".rocm_kpack_ref";
 
 /// What may belong to a reference, until the sections are known; with offsets.
@@ -84,8 +85,9 @@ fn value<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     T::deserialize(&mut rmp_serde::Deserializer::from_read_ref(bytes)).ok()
 }
 
-/// What a library says of kernels that lie elsewhere; tells of wrappers that nobody knows.
-pub(super) fn reference(sink: &mut Sink, sections: &[Section], tables: &Tables) -> Option<Kpack> {
+/// What a library says of kernels that lie elsewhere, and how many of its wrappers do; tells of wrappers that nobody
+/// knows.
+pub(super) fn reference(sink: &mut Sink, sections: &[Section], tables: &Tables) -> (Option<Kpack>, u64) {
     let Seen { wrappers, names, paths } = std::mem::take(&mut sink.kpack);
     // Where sections are stripped, wrappers are taken for what they look like.
     let lies_in =
@@ -98,19 +100,20 @@ pub(super) fn reference(sink: &mut Sink, sections: &[Section], tables: &Tables) 
             sink.damage(at, "wrapper of a HIP fat binary that is not understood: its kernels may lie elsewhere");
         }
     }
+    let elsewhere = wrappers.iter().filter(|w| lies_in(w.0, SEGMENT)).count() as u64;
     let mut indices: Vec<u32> = wrappers.iter().filter(|w| lies_in(w.0, SEGMENT)).map(|w| w.1).collect();
     indices.sort_unstable();
     indices.dedup();
     let section = sections.iter().find(|s| s.name == REFERENCE_SECTION);
     if indices.is_empty() && section.is_none() {
-        return None;
+        return (None, 0);
     }
     let kernel = names.into_iter().find(|n| lies_in(n.0, REFERENCE_SECTION)).map(|n| n.1);
     let paths = paths.into_iter().find(|p| lies_in(p.0, REFERENCE_SECTION)).map(|p| p.1).unwrap_or_default();
     if let Some(section) = section.filter(|_| kernel.is_none() || paths.is_empty()) {
         sink.damage(section.offset, format!("section {REFERENCE_SECTION} names no kernels or no archives"));
     }
-    Some(Kpack::Reference { kernel, paths, indices })
+    (Some(Kpack::Reference { kernel, paths, indices }), elsewhere)
 }
 
 /// An archive's table of contents, as far as it matters.

@@ -18,20 +18,35 @@ struct Region {
     counts: u32,
 }
 
+struct Start {
+    offset: u64,
+    container: Container,
+    item: Option<Item>,
+}
+
 /// Where regions begin, and what is first in them.
-pub(super) struct Starts(Vec<(u64, Option<Item>)>);
+pub(super) struct Starts(Vec<Start>);
 
 impl Starts {
+    fn within(&self, from: u64, size: u64) -> impl Iterator<Item = &Start> {
+        let behind = self.0.partition_point(|s| s.offset < from);
+        self.0.iter().skip(behind).take_while(move |s| s.offset - from < size)
+    }
+
     /// Whether a region begins in a part of the file.
     pub(super) fn any_in(&self, from: u64, size: u64) -> bool {
-        let next = self.0.get(self.0.partition_point(|s| s.0 < from));
-        next.is_some_and(|s| s.0 - from < size)
+        self.within(from, size).next().is_some()
+    }
+
+    /// How many bundles begin in a part of the file.
+    pub(super) fn bundles_in(&self, from: u64, size: u64) -> u64 {
+        let is_bundle = |s: &&Start| matches!(s.container, Container::Bundle | Container::CompressedBundle);
+        self.within(from, size).filter(is_bundle).count() as u64
     }
 
     /// The first item of the region that begins at an offset.
     pub(super) fn item_at(&self, offset: u64) -> Option<Item> {
-        let found = self.0.get(self.0.partition_point(|s| s.0 < offset))?;
-        found.1.filter(|_| found.0 == offset)
+        self.within(offset, 1).next()?.item
     }
 }
 
@@ -88,9 +103,12 @@ impl Log {
 
     /// Where regions begin, to be looked up often.
     pub(super) fn starts(&self) -> Starts {
-        let first = |r: &Region| self.make_ups.get(r.make_up as usize).and_then(|m| m.1.first().copied());
-        let mut starts: Vec<_> = self.regions.iter().map(|r| (r.offset, first(r))).collect();
-        starts.sort_by_key(|s| s.0);
+        let start = |region: &Region| {
+            let (container, items) = &self.make_ups[region.make_up as usize];
+            Start { offset: region.offset, container: *container, item: items.first().copied() }
+        };
+        let mut starts: Vec<Start> = self.regions.iter().map(start).collect();
+        starts.sort_by_key(|s| s.offset);
         Starts(starts)
     }
 

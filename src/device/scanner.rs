@@ -127,8 +127,11 @@ impl Scanner {
         let taken = if window.starts_with(&fatbin::MAGIC) {
             fatbin::read(sink, body, self.kind == FileKind::Fatbin)?
         } else if window.starts_with(bundle::MAGIC) {
+            // Names of sections and messages go on as text.
+            let count = window.get(bundle::MAGIC.len()..bundle::MAGIC.len() + 8).unwrap_or_default();
+            let text = is_elf && count.iter().all(|b| b.is_ascii_graphic() || *b == b' ');
             let told = bundle::read(sink, body, &Place::PLAIN)?;
-            doubted(sink, at, told)
+            if text { told.is_ok() } else { doubted(sink, at, told) }
         } else if window.starts_with(ccob::MAGIC) {
             let told = ccob::read(sink, body, None)?;
             doubted(sink, at, told)

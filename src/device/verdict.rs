@@ -23,6 +23,9 @@ const OFFLOAD: [&str; 3] = [HIP, ".llvm.offloading", BY_NAME];
 /// Where newer SYCL compilers put all images.
 const SYCL: &str = "OFFLOAD_DEVICE_CODE";
 
+/// What programs with images of SYCL are linked to.
+const SYCL_RUNTIME: &str = "libsycl.so.";
+
 /// An image of this size stands for none.
 const PLACEHOLDER: u64 = 8;
 
@@ -58,10 +61,19 @@ pub(super) fn fill(facts: &mut FileFacts, mut sink: Sink, tables: Option<&Tables
             sink.damage(facts.size, format!("ELF file is cut off: its tables end at byte {expected}"));
         }
         if Machine(tables.machine()) != Machine::CUDA {
-            facts.kpack = kpack::reference(&mut sink, &sections, tables);
+            let elsewhere;
+            (facts.kpack, elsewhere) = kpack::reference(&mut sink, &sections, tables);
             let starts = sink.log.starts();
             named(&mut sink, &sections, &starts);
-            sycl(&mut sink, &sections, &starts);
+            let links_sycl =
+                facts.elf.as_ref().is_some_and(|e| e.needed.iter().any(|n| n.starts_with(SYCL_RUNTIME)));
+            match sections.is_empty() && links_sycl {
+                true => stripped_sycl(&mut sink, facts.size),
+                false => sycl(&mut sink, &sections, &starts),
+            }
+            if facts.kind != FileKind::Object {
+                registered(&mut sink, &sections, &starts, elsewhere);
+            }
             missing(&mut sink, &sections, &starts, facts.kpack.is_some());
         }
     }
@@ -84,6 +96,23 @@ fn missing(sink: &mut Sink, sections: &[Section], starts: &Starts, elsewhere: bo
     let hip = hip.filter(|s| sink.log.empty == 0 && !starts.any_in(s.offset, s.size));
     for section in cuda.into_iter().chain(hip).collect::<Vec<_>>() {
         let why = format!("section {} holds nothing that can be read as device code", section.name);
+        sink.damage(section.offset, why);
+    }
+}
+
+/// A library registers each of its bundles by a wrapper: those that were not found are in a form that is not understood.
+fn registered(sink: &mut Sink, sections: &[Section], starts: &Starts, elsewhere: u64) {
+    let wrappers: u64 =
+        sections.iter().filter(|s| s.name == kpack::SEGMENT).map(|s| s.size / kpack::RECORD as u64).sum();
+    let hip = || sections.iter().filter(|s| s.name.starts_with(HIP) && s.size > 0);
+    let found: u64 = hip().map(|s| starts.bundles_in(s.offset, s.size)).sum();
+    let expected = wrappers.saturating_sub(elsewhere);
+    if let Some(section) = hip().next()
+        && found > 0
+        && found.saturating_add(sink.log.empty) < expected
+    {
+        let why =
+            format!("{expected} offload bundles are registered, but only {found} can be read in {}", section.name);
         sink.damage(section.offset, why);
     }
 }
@@ -140,6 +169,19 @@ fn sycl(sink: &mut Sink, sections: &[Section], starts: &Starts) {
             at = end;
         }
         hole(sink, section, starts, at, section_end);
+    }
+}
+
+/// Without sections a program that needs SYCL's runtime is taken for one with images.
+fn stripped_sycl(sink: &mut Sink, size: u64) {
+    let images = std::mem::take(&mut sink.images);
+    if images.dropped {
+        sink.damage(0, "more images of SYCL programs than are looked at in one file");
+    }
+    images.problems.into_iter().for_each(|(offset, why)| sink.damage(offset, why));
+    for (index, image) in images.all.iter().enumerate() {
+        let end = image.end.unwrap_or_else(|| images.all.get(index + 1).map_or(size, |i| i.offset));
+        sink.add(Container::Sycl, image.offset, &mut image.items(end));
     }
 }
 

@@ -179,6 +179,26 @@ fn what_is_stripped_of_sections_gives_the_same_modules() {
     assert_eq!(modules("hip_plain.so"), modules("hip_noshdr.so"));
 }
 
+/// Where sections are stripped their names may be left, and nothing says that SPIR-V is SYCL's.
+#[test]
+fn names_of_stripped_sections_are_no_damage() {
+    let mut bytes = sample("sycl_aot_jit.so");
+    bytes[0x28..0x30].fill(0);
+    bytes[0x3c..0x40].fill(0);
+    let facts = read_with("x.so", &bytes, Options::default()).unwrap();
+    assert!(facts.modules.is_empty() && facts.gaps.is_empty(), "{facts:?}");
+}
+
+#[test]
+fn a_bundle_that_is_registered_but_not_found_is_told() {
+    let whole = sample("hip_plain.so");
+    let second = memchr::memmem::find_iter(&whole, b"__CLANG_OFFLOAD_BUNDLE__").nth(1).unwrap();
+    let mut bytes = whole.clone();
+    bytes[second] = b'-';
+    let facts = read_with("x.so", &bytes, Options::default()).unwrap();
+    assert!(facts.gaps.iter().any(|g| g.why.contains("registered")), "{:?}", facts.gaps);
+}
+
 #[test]
 fn all_of_it_verified_is_the_same() {
     for row in rows() {
