@@ -196,8 +196,10 @@ impl Rocm {
     }
 
     /// The driver's release by what its kernel module calls itself (`6.10.5`), with the row; it is of memory mostly.
+    /// Modules have three numbers, of which the last tells 6.3.6 from the patch levels of the driver's release 6.3.
     pub fn driver_of_module(&self, module: RocmVersion) -> Option<(RocmVersion, String)> {
-        let row = self.modules.iter().find(|m| m.version == module.short())?;
+        let is = |m: &&Module| m.version.short() == module.short() && module.patch >= m.version.patch;
+        let row = self.modules.iter().find(is).filter(|_| module.patch.is_some())?;
         Some((row.driver, row.trust.because(FILE, &format!("module {}", row.version))))
     }
 
@@ -287,6 +289,10 @@ mod tests {
             rocm.release(v("6.1.3")).unwrap().knows_its_gpus() && !rocm.release(v("7.0")).unwrap().knows_its_gpus()
         );
         assert_eq!(rocm.driver_of_module(v("6.10.5")).unwrap().0, v("6.3"));
+        assert_eq!(rocm.driver_of_module(v("6.3.6")).unwrap().0, v("6.0"));
+        for release in ["6.3", "6.3.1", "30.30.3"] {
+            assert!(rocm.driver_of_module(v(release)).is_none(), "{release}");
+        }
     }
 
     #[test]

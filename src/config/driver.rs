@@ -1,6 +1,6 @@
 //! Drivers as users write them: a version, a branch, a range.
 
-use crate::model::{DriverRange, DriverVersion, ParseVersionError};
+use crate::model::{DriverRange, DriverVersion, Maker, ParseVersionError};
 
 /// Why a driver could not be understood.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,28 +23,29 @@ pub enum DriverRangeError {
 /// Parses a driver: `535.183.01` (that one), `535` or `R535` (the branch), `>=535.54, <570` (a range).
 ///
 /// The lowest driver inside decides. `below` is set whenever the drivers end somewhere, for one version just behind
-/// it, for a branch at the next; it is `None` only where newer drivers are meant without end.
-pub fn parse_driver(text: &str) -> Result<DriverRange, DriverRangeError> {
+/// it, for a branch at the next; it is `None` only where newer drivers are meant without end. `maker`: of the GPU, whose
+/// drivers number in their own way; Intel's are taken as AMD's.
+pub fn parse_driver(text: &str, maker: Maker) -> Result<DriverRange, DriverRangeError> {
     let text = text.trim();
     if text.is_empty() {
         return Err(DriverRangeError::Empty);
     }
     if !text.contains(['<', '>', '=', ',', '!', '~', '^']) {
-        let lowest: DriverVersion = text.parse()?;
-        let below = behind(&lowest);
+        let lowest = version(text, maker)?;
+        let below = behind(&lowest, maker);
         return Ok(DriverRange { lowest, below, text: text.to_owned() });
     }
     let (mut lowest, mut below) = (None, None);
     for part in text.split(',') {
         let part = part.trim();
         let cut = part.find(|c: char| c.is_ascii_alphanumeric()).unwrap_or(part.len());
-        let (op, version) = part.split_at(cut);
+        let (op, number) = part.split_at(cut);
         let slot = match op.trim() {
             ">=" => (&mut lowest, "lowest driver"),
             "<" => (&mut below, "upper bound"),
             op => return Err(DriverRangeError::Operator { text: text.to_owned(), op: op.to_owned() }),
         };
-        if slot.0.replace(version.parse::<DriverVersion>()?).is_some() {
+        if slot.0.replace(version(number, maker)?).is_some() {
             return Err(DriverRangeError::Twice { text: text.to_owned(), which: slot.1 });
         }
     }
@@ -55,13 +56,20 @@ pub fn parse_driver(text: &str) -> Result<DriverRange, DriverRangeError> {
     Ok(DriverRange { lowest, below, text: text.to_owned() })
 }
 
+fn version(text: &str, maker: Maker) -> Result<DriverVersion, ParseVersionError> {
+    match maker {
+        Maker::Nvidia => text.parse(),
+        Maker::Amd | Maker::Intel => DriverVersion::of_amd(text),
+    }
+}
+
 /// The version just behind one version or branch: 536 behind 535, 535.183.2 behind 535.183.01.
-fn behind(version: &DriverVersion) -> Option<DriverVersion> {
-    let text = version.to_string();
+fn behind(lowest: &DriverVersion, maker: Maker) -> Option<DriverVersion> {
+    let text = lowest.to_string();
     let (head, last) = text.rsplit_once('.').map_or(("", text.as_str()), |(h, l)| (h, l));
     let next = last.parse::<u32>().ok()?.checked_add(1)?;
     let text = if head.is_empty() { next.to_string() } else { format!("{head}.{next}") };
-    text.parse().ok()
+    version(&text, maker).ok()
 }
 
 #[cfg(test)]
@@ -69,7 +77,7 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> (String, Option<String>) {
-        let range = parse_driver(text).unwrap();
+        let range = parse_driver(text, Maker::Nvidia).unwrap();
         assert_eq!(range.text, text.trim());
         (range.lowest.to_string(), range.below.map(|b| b.to_string()))
     }
@@ -87,7 +95,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said() {
-        let err = |text: &str| parse_driver(text).unwrap_err();
+        let err = |text: &str| parse_driver(text, Maker::Nvidia).unwrap_err();
         assert_eq!(err(" "), DriverRangeError::Empty);
         assert!(matches!(err("<570"), DriverRangeError::NoLowest { .. }));
         assert!(err("<570").to_string().contains(">=535, <570"));
@@ -99,8 +107,13 @@ mod tests {
         assert!(matches!(err(">=535,"), DriverRangeError::Operator { .. }));
         assert!(matches!(err(",,"), DriverRangeError::Operator { .. }));
         for odd in ["12.2", "535.x", ">=", ">=banana", "535.1.2.3", "5é35", "99999999999999999999", "4294967295"] {
-            let _ = parse_driver(odd);
+            let _ = (parse_driver(odd, Maker::Nvidia), parse_driver(odd, Maker::Amd));
         }
         assert!(matches!(err("12.2"), DriverRangeError::Version(_)));
+        let of_amd =
+            |text: &str| parse_driver(text, Maker::Amd).map(|r| (r.lowest, r.below.map(|b| b.to_string())));
+        assert_eq!(of_amd("30.30.3").unwrap().1.as_deref(), Some("30.30.4"));
+        assert_eq!(of_amd(">=6.2, <30.10").unwrap().1.as_deref(), Some("30.10"));
+        assert!(of_amd("535.183.01").unwrap_err().to_string().contains("of AMD"));
     }
 }

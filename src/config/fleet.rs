@@ -198,8 +198,10 @@ fn target(row: Spanned<raw::Target>, source: Source<'_>, catalog: &Catalog) -> R
     let raw = row.into_inner();
     let gpu = required(&raw.gpu, "gpu", &span, source, "\"A100\"")?;
     let found = catalog.gpu(gpu.get_ref()).map_err(|e| source.error(gpu.span(), e.to_string(), None))?;
-    let driver =
-        |d: &Spanned<String>| parse_driver(d.get_ref()).map_err(|e| source.error(d.span(), e.to_string(), None));
+    let driver = |d: &Spanned<String>| {
+        let range = parse_driver(d.get_ref(), found.device.maker());
+        range.map_err(|e| source.error(d.span(), e.to_string(), None))
+    };
     let driver = raw.driver.as_ref().map(driver).transpose()?;
     let name = match &raw.name {
         Some(name) => non_empty(name, "a target's name", source)?,

@@ -24,9 +24,9 @@ pub fn parse_target(text: &str, catalog: &Catalog) -> Result<Target, TargetError
         Some((gpu, driver)) => (gpu, Some(driver)),
         None => (text, None),
     };
-    let driver = driver.map(parse_driver).transpose();
-    let driver = driver.map_err(|e| TargetError::Driver { text: text.to_owned(), source: Box::new(e) })?;
     let found = catalog.gpu(gpu).map_err(|source| TargetError::Gpu { text: text.to_owned(), source })?;
+    let driver = driver.map(|driver| parse_driver(driver, found.device.maker())).transpose();
+    let driver = driver.map_err(|e| TargetError::Driver { text: text.to_owned(), source: Box::new(e) })?;
     Ok(of_gpu(&found, auto_name(gpu, driver.as_ref()), driver))
 }
 

@@ -194,7 +194,7 @@ fn terms(pool: &Pool<'_>, apart: &Apart, catalog: &Catalog, notes: &mut Vec<Stri
     match target.maker() {
         Maker::Nvidia => {}
         Maker::Amd | Maker::Intel => {
-            let mut found = others::terms(target, catalog);
+            let mut found = others::terms(target, apart, catalog);
             found.extend(others::of_clouds(target, catalog, notes));
             return found.into_iter().map(|term| [term, common.clone()].concat()).collect();
         }

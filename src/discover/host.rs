@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::product::product;
 use super::{Kind, Left, Seen, judged, other};
 use crate::catalog::Catalog;
-use crate::model::{DriverVersion, GpuClass, Platform, RocmVersion, Runtime};
+use crate::model::{DriverVersion, GpuClass, Platform, Runtime};
 
 /// Most of one file: all of them are short.
 const MOST_BYTES: u64 = 64 << 10;
@@ -106,7 +106,7 @@ impl<'a> Host<'a> {
         let mut out = Vec::new();
         // Only AMD's own module has a version; the kernel's has none.
         let driver = self.text("sys/module/amdgpu/version").map(|v| v.trim().to_owned());
-        let driver = driver.filter(|v| v.len() <= 32 && v.parse::<RocmVersion>().is_ok());
+        let driver = driver.filter(|v| DriverVersion::of_amd(v).is_ok());
         for folder in self.entries("sys/class/kfd/kfd/topology/nodes") {
             let Some(text) = self.read(&folder.join("properties")) else { continue };
             let number = |name: &str| -> Option<u32> {
@@ -120,9 +120,8 @@ impl<'a> Host<'a> {
             });
             out.push(match judged(self.catalog, product.as_deref().unwrap_or(&target)) {
                 Ok(gpu) => {
-                    let mut remarks = vec![format!("KFD: gfx_target_version of {target}")];
-                    remarks.extend(driver.as_ref().map(|d| format!("amdgpu driver {d}")));
-                    Seen::Gpu { kind: Kind { platform: self.platform.clone(), ..Kind::of(gpu) }, remarks }
+                    let kind = Kind { driver: driver.clone(), platform: self.platform.clone(), ..Kind::of(gpu) };
+                    Seen::Gpu { kind, remarks: vec![format!("KFD: gfx_target_version of {target}")] }
                 }
                 Err(left) => {
                     Seen::LeftOut(Left { what: format!("a GPU of AMD, {target}"), gpu: Some(target), ..left })
@@ -274,8 +273,8 @@ mod tests {
         write(root.path(), "sys/class/kfd/kfd/topology/nodes/1/properties", properties);
         write(root.path(), "sys/module/amdgpu/version", "6.10.5\n");
         let seen = host(&root).amd();
-        let [Seen::Gpu { kind, remarks }] = seen.as_slice() else { panic!("{seen:?}") };
-        assert_eq!((kind.gpu.as_str(), remarks[1].as_str()), ("AMD Instinct MI300X", "amdgpu driver 6.10.5"));
+        let [Seen::Gpu { kind, .. }] = seen.as_slice() else { panic!("{seen:?}") };
+        assert_eq!((kind.gpu.as_str(), kind.driver.as_deref()), ("AMD Instinct MI300X", Some("6.10.5")));
         // The id is that of a product of another target.
         let properties = "device_id 29857\ngfx_target_version 110000\n";
         write(root.path(), "sys/class/kfd/kfd/topology/nodes/1/properties", properties);

@@ -35,6 +35,7 @@ pub const ARCH: &str = "kubernetes.io/arch";
 /// AMD's node labeller.
 pub const AMD_PRODUCT: &str = "amd.com/gpu.product-name";
 pub const AMD_DEVICE: &str = "amd.com/gpu.device-id";
+pub const AMD_DRIVER: &str = "amd.com/gpu.driver-version";
 
 /// Intel's rules for Node Feature Discovery: the product, and the beginning of a label with a class and a device id.
 pub const INTEL_PRODUCT: &str = "gpu.intel.com/product";

@@ -274,12 +274,12 @@ fn amd(node: &Node, catalog: &Catalog) -> Vec<Seen> {
         told.chain(counted).collect()
     };
     let products = values("product-name");
-    let driver = values("driver-version").into_iter().next();
+    // The kernel's own module has no version, and the label then what is no number.
+    let driver = values("driver-version").into_iter().find(|d| DriverVersion::of_amd(d).is_ok());
     let of = |product: &str, remark: String| match judged(catalog, product) {
         Ok(gpu) => {
-            let mut remarks = vec![remark];
-            remarks.extend(driver.as_ref().map(|d| format!("amdgpu driver {d}")));
-            Seen::Gpu { kind: Kind { platform: node.platform(), ..Kind::of(gpu) }, remarks }
+            let kind = Kind { driver: driver.clone(), platform: node.platform(), ..Kind::of(gpu) };
+            Seen::Gpu { kind, remarks: vec![remark] }
         }
         Err(left) => Seen::LeftOut(left),
     };

@@ -119,8 +119,9 @@ impl fmt::Display for PtxIsa {
 }
 serde_as_text!(PtxIsa, "PtxIsa");
 
-/// An NVIDIA driver version: a branch (`535`) or a full version (`535.183.01`). Missing parts compare as 0,
-/// and leading zeros are kept for display only.
+/// A driver version. NVIDIA's is a branch (`535`) or a full version (`535.183.01`), and is what a text is taken for;
+/// AMD's has a number below 100 and a minor one ([`Self::of_amd`]). Missing parts compare as 0, and leading zeros are
+/// kept for display only.
 #[derive(Debug, Clone)]
 pub struct DriverVersion {
     parts: [u32; 3],
@@ -131,6 +132,14 @@ impl DriverVersion {
     /// The lowest version of a branch.
     pub fn branch_floor(branch: u32) -> Self {
         Self { parts: [branch, 0, 0], text: branch.to_string() }
+    }
+
+    /// One of AMD's: a release of ROCm's driver up to `6.4`, of amdgpu since (`30.30.3`), or what the kernel's module calls
+    /// itself (`6.10.5`).
+    pub fn of_amd(text: &str) -> Result<Self, ParseVersionError> {
+        let err = || ParseVersionError::new(text, "a driver version of AMD such as 6.3, 30.30.3 or 6.10.5");
+        let parts = numbers(text).filter(|parts| parts[0] < 100 && text.contains('.')).ok_or_else(err)?;
+        Ok(Self { parts, text: text.to_owned() })
     }
 
     /// The driver branch, `535` in `535.183.01`.
@@ -166,15 +175,18 @@ impl FromStr for DriverVersion {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let err = || ParseVersionError::new(text, "a driver version such as 535 or 535.183.01");
         let bare = text.strip_prefix(['R', 'r']).unwrap_or(text);
-        let mut parts = [0u32; 3];
-        for (i, part) in bare.split('.').enumerate() {
-            *parts.get_mut(i).ok_or_else(err)? = number(part).ok_or_else(err)?;
-        }
-        if parts[0] < 100 {
-            return Err(err());
-        }
+        let parts = numbers(bare).filter(|parts| parts[0] >= 100).ok_or_else(err)?;
         Ok(Self { parts, text: bare.to_owned() })
     }
+}
+
+/// One to three numbers with points between.
+fn numbers(text: &str) -> Option<[u32; 3]> {
+    let mut parts = [0u32; 3];
+    for (i, part) in text.split('.').enumerate() {
+        *parts.get_mut(i)? = number(part)?;
+    }
+    Some(parts)
 }
 
 impl fmt::Display for DriverVersion {
@@ -182,7 +194,28 @@ impl fmt::Display for DriverVersion {
         f.write_str(&self.text)
     }
 }
-serde_as_text!(DriverVersion, "DriverVersion");
+
+impl serde::Serialize for DriverVersion {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_str(self)
+    }
+}
+
+impl<'de> serde::Deserialize<'de> for DriverVersion {
+    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(d)?;
+        text.parse().or_else(|e| Self::of_amd(&text).map_err(|_| serde::de::Error::custom(e)))
+    }
+}
+
+impl schemars::JsonSchema for DriverVersion {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "DriverVersion".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string" })
+    }
+}
 
 /// A release of ROCm, `6.4` or `6.4.1`. What builds append (`6.4.43482-0f2d60242`, `7.13.0a2`) is dropped behind the
 /// numbers; without a patch level it is older than any with one.
@@ -281,6 +314,14 @@ mod tests {
         assert_eq!(v("R535").branch(), 535);
         assert!("12.2".parse::<DriverVersion>().is_err());
         assert!("535.1.2.3".parse::<DriverVersion>().is_err());
+        let amd = |t: &str| DriverVersion::of_amd(t).ok().map(|v| v.to_string());
+        for good in ["6.3", "30.30.3", "6.10.5"] {
+            assert_eq!(amd(good).as_deref(), Some(good));
+            assert!(good.parse::<DriverVersion>().is_err(), "NVIDIA has none of that number");
+            let json = format!("\"{good}\"");
+            assert_eq!(serde_json::from_str::<DriverVersion>(&json).unwrap().to_string(), good);
+        }
+        assert_eq!([amd("535.1"), amd("6"), amd("6.x"), amd(""), amd("1.2.3.4")], [const { None }; 5]);
     }
 
     use proptest::prelude::*;

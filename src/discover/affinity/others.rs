@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Expr, Op, code, expr, keys, lacks, sliced};
+use super::{Apart, Expr, Op, code, expr, keys, lacks, sliced};
 use crate::catalog::Catalog;
 use crate::catalog::gpus::Gpu;
 use crate::model::{Maker, Target};
@@ -10,12 +10,20 @@ use crate::model::{Maker, Target};
 /// Classes of devices that a GPU may be: a display, and one without an output.
 const CLASSES: [&str; 2] = ["0300", "0380"];
 
-/// Conditions, any of which finds nodes of the target. Their tools write nothing of slices.
-pub fn terms(target: &Target, catalog: &Catalog) -> Vec<Vec<Expr>> {
+/// Conditions, any of which finds nodes of the target. Their tools write nothing of slices, and a driver as one word,
+/// which no range can be asked of; Intel's write none.
+pub(super) fn terms(target: &Target, apart: &Apart, catalog: &Catalog) -> Vec<Vec<Expr>> {
     let maker = target.maker();
-    if sliced(target).is_some() || target.driver.is_some() {
+    if sliced(target).is_some() || !apart.branches.is_empty() {
         return Vec::new();
     }
+    let driver = match &target.driver {
+        None => None,
+        Some(range) if maker == Maker::Amd && range.text.trim() == range.lowest.to_string() => {
+            Some(expr(keys::AMD_DRIVER, Op::In, [range.lowest.to_string()]))
+        }
+        Some(_) => return Vec::new(),
+    };
     let rows = rows(target, catalog);
     // An id that other products have too would find their nodes.
     let is_own = |id: &&String| {
@@ -45,6 +53,7 @@ pub fn terms(target: &Target, catalog: &Catalog) -> Vec<Vec<Expr>> {
             }
         }
     }
+    out.iter_mut().for_each(|term| term.extend(driver.clone()));
     out
 }
 
@@ -145,6 +154,9 @@ mod tests {
             terms.iter().any(|t| t.starts_with("gpu.intel.com/device-id.0380-0bd5.present in true")),
             "{terms:?}"
         );
+        let (terms, _) = found("MI300X@6.10.5");
+        assert!(terms.iter().all(|t| t.contains("amd.com/gpu.driver-version in 6.10.5")), "{terms:?}");
+        assert_eq!(found("MI300X@>=6.10.5"), (Vec::new(), 1));
         let (terms, left) = found("gfx909");
         assert_eq!((terms.len(), left), (0, 1), "{terms:?}");
     }
