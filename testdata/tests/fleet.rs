@@ -340,7 +340,7 @@ fn init_writes_a_file_that_is_taken_as_it_is() {
             .args(["scan", "--format", "json", "-q"])
             .arg(testdata().join(SAMPLE)),
     );
-    assert_eq!((ran.code, common::verdicts(&ran.json()).len()), (1, 11));
+    assert_eq!((ran.code, common::verdicts(&ran.json()).len()), (1, 13));
     init(&dir, &["nowhere"]).refused(&["nowhere"]);
     init(&dir, &["--force", "--nodes", "none.json"]).refused(&["none.json"]);
 }
