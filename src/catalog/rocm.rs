@@ -229,7 +229,7 @@ impl Rocm {
         let one = |row: &'_ TorchRow| {
             let index = format!("rocm{}", row.rocm);
             let build = self.torch(&index)?;
-            processors.iter().all(|p| build.arch.contains(p)).then(|| (index, build))
+            processors.iter().all(|p| build.arch.contains(p)).then_some((index, build))
         };
         let minor = |torch: &str| torch.split('.').map(|p| p.parse().unwrap_or(0)).collect::<Vec<u32>>();
         let mut out: Vec<_> = self

@@ -94,7 +94,10 @@ mod tests {
     use crate::lint::lab::{Lab, at};
     use crate::model::{FileFacts, FileKind};
 
-    fn image(archives: &[(&str, &[(&str, &[&str])])]) -> Lab {
+    /// An archive's keys, each with its targets.
+    type Keys<'k> = &'k [(&'k str, &'k [&'k str])];
+
+    fn image(archives: &[(&str, Keys<'_>)]) -> Lab {
         let mut lab = Lab::new();
         for (name, binaries) in archives {
             let mut facts = FileFacts::new(FileKind::Kpack, 10);
@@ -131,7 +134,7 @@ mod tests {
 
     #[test]
     fn each_code_object_is_looked_for_in_the_archives() {
-        let keys: &[(&str, &[&str])] = &[("libbar.so#0", &["gfx942"]), ("libfoo.so#0", &["gfx942", "gfx90a"])];
+        let keys: Keys<'_> = &[("libbar.so#0", &["gfx942"]), ("libfoo.so#0", &["gfx942", "gfx90a"])];
         let lab = image(&[("foo_gfx942.kpack", keys)]);
         assert_eq!(found(&lab, "gfx942").unwrap(), ["gfx90a gfx942", ""]);
         assert_eq!(found(&lab, "gfx942:xnack+").unwrap(), ["gfx90a gfx942", ""]);
