@@ -13,8 +13,12 @@ use super::zebin::{self, Found};
 use crate::model::{Arch, Item, Packing};
 use crate::stream::{Body, BodyReader, Plain, Stream};
 
-/// SPIR-V that is not longer holds no code: nearly every library linked by the SYCL compiler has such an image.
+/// Nearly every library linked by the SYCL compiler has an image of 88 bytes without a function: SPIR-V that is not longer
+/// than this is looked through for one.
 const STUB: u64 = 400;
+
+/// The instruction that begins a function.
+const OP_FUNCTION: u32 = 54;
 
 /// Images noted of one file; the most in a real one are 4,642.
 const MAX_IMAGES: usize = 1 << 16;
@@ -36,16 +40,18 @@ pub(super) struct Image {
     /// Where it ends; plain SPIR-V does not tell: at the next image, or where its section does.
     pub end: Option<u64>,
     pub items: Vec<(Item, u64)>,
+    /// Plain SPIR-V that begins as a stub does.
+    stub: bool,
 }
 
 impl Image {
-    /// What is in an image that ends here: nothing, where plain SPIR-V is too short for code.
+    /// What is in an image that ends here: nothing, where plain SPIR-V is a stub.
     pub(super) fn items(&self, end: u64) -> Vec<(Item, u64)> {
         let size = end.saturating_sub(self.offset);
         match self.end {
             Some(_) => self.items.clone(),
-            None if size > STUB => vec![(image::by_name(Arch::Spir64), size)],
-            None => Vec::new(),
+            None if self.stub && size <= STUB => Vec::new(),
+            None => vec![(image::by_name(Arch::Spir64), size)],
         }
     }
 }
@@ -70,8 +76,9 @@ pub(super) fn see(sink: &mut Sink, body: &mut dyn Body) -> io::Result<bool> {
         if !is_spirv(head) {
             return Ok(false);
         }
+        let stub = is_stub(body.window(STUB as usize)?);
         body.skip(SPIRV_HEADER)?;
-        note(&mut sink.images, Image { offset, end: None, items: Vec::new() }, None);
+        note(&mut sink.images, Image { offset, end: None, items: Vec::new(), stub }, None);
         return Ok(true);
     } else if head.starts_with(&inflate::ZSTD_MAGIC) {
         match frame(sink, body)? {
@@ -86,7 +93,8 @@ pub(super) fn see(sink: &mut Sink, body: &mut dyn Body) -> io::Result<bool> {
     } else {
         return Ok(false);
     };
-    note(&mut sink.images, Image { offset, end: Some(body.position()), items: found.items }, found.problem);
+    let end = Some(body.position());
+    note(&mut sink.images, Image { offset, end, items: found.items, stub: false }, found.problem);
     Ok(true)
 }
 
@@ -102,10 +110,10 @@ fn note(images: &mut Images, image: Image, problem: Option<String>) {
     images.all.push(image);
 }
 
-/// SPIR-V of `raw` bytes in a zstd frame of so many.
-fn spirv(raw: u64, stored: u64) -> Found {
+/// SPIR-V in a zstd frame of so many bytes.
+fn spirv(stub: bool, stored: u64) -> Found {
     let mut found = Found::default();
-    if raw > STUB {
+    if !stub {
         found.items.push((Item { packing: Packing::Zstd, ..image::by_name(Arch::Spir64) }, stored));
     }
     found
@@ -122,20 +130,40 @@ fn is_spirv(head: &[u8]) -> bool {
     head.starts_with(&image::SPIRV) && version && bound && word(head, 16) == Some(0)
 }
 
+/// Whether a module has instructions, and among those in its first bytes none that begins a function.
+fn is_stub(module: &[u8]) -> bool {
+    let module = &module[..module.len().min(STUB as usize)];
+    let mut at = SPIRV_HEADER as usize;
+    let mut any = false;
+    while let Some(first) = word(module, at) {
+        let (words, code) = ((first >> 16) as usize, first & 0xffff);
+        if code == OP_FUNCTION {
+            return false;
+        }
+        // The end, or what stands behind it.
+        if words == 0 || module[at..].starts_with(&image::SPIRV) {
+            break;
+        }
+        any = true;
+        at += words * 4;
+    }
+    any
+}
+
 /// Reads the zstd frame at the current position, if an image is in it, and moves past it.
 fn frame(sink: &mut Sink, body: &mut dyn Body) -> io::Result<Option<Found>> {
     let start = body.position();
     let window = body.window(FIRST_BLOCK)?;
     let Some(header) = frame_header(window) else { return Ok(None) };
     let says = inflate::zstd_size(window);
-    let mut first = [0; 128];
+    let mut first = [0; STUB as usize];
     let n = peek(window, &mut first);
     let first = &first[..n];
     sink.inflate_images = sink.inflate_images.saturating_sub(n as u64);
     if is_spirv(first) {
-        let raw = says.unwrap_or(STUB + 1);
+        let stub = says.is_some_and(|raw| raw <= STUB) && is_stub(first);
         skip_frame(body, header)?;
-        return Ok(Some(spirv(raw, body.position() - start)));
+        return Ok(Some(spirv(stub, body.position() - start)));
     }
     let archive = zebin::begins_archive(first);
     if !archive && zebin::header(first).is_none() {
@@ -287,6 +315,15 @@ mod tests {
         // A zebin of nothing but a header and a note ends, by its tables, behind its header.
         assert_eq!(sizes, [size(0), size(1), size(2), size(3), size(5), 64, size(8) + size(9)]);
         assert_eq!(problems, 1);
+    }
+
+    #[test]
+    fn short_modules_with_a_function_are_code() {
+        let function = |n: usize| [spirv(n), [0x0005_0036u32, 1, 2, 0, 3].map(u32::to_le_bytes).concat()].concat();
+        let zstd = |bytes: &[u8]| zstd::bulk::compress(bytes, 3).unwrap();
+        let parts =
+            [function(8), spirv(8), zstd(&function(8)), zstd(&spirv(8)), zstd(&spirv(100)), spirv(0), vec![0; 8]];
+        assert_eq!(told(&parts.concat()).0, ["spir64", "", "spir64", "", "spir64", "spir64"]);
     }
 
     #[test]
