@@ -74,6 +74,8 @@ pub struct BroughtCompiler {
     below_cc: Option<Capability>,
     /// The variable that names another one.
     pub env: Option<String>,
+    /// That it does not know a GPU is no failure: the package goes by PTX of an older one.
+    pub told: bool,
     trust: Trust,
 }
 
@@ -227,6 +229,8 @@ struct RawCompiler {
     from_cc: Option<Capability>,
     below_cc: Option<Capability>,
     env: Option<String>,
+    #[serde(default)]
+    told: bool,
     #[serde(flatten)]
     trust: Trust,
 }
@@ -255,6 +259,7 @@ impl Libraries {
                 from_cc: raw.from_cc,
                 below_cc: raw.below_cc,
                 env: raw.env,
+                told: raw.told,
                 trust: raw.trust,
             });
         }

@@ -18,7 +18,7 @@ pub fn too_old(target: &Target, evidence: &Evidence, roles: &[Role], catalog: &C
         let Some(row) = catalog.libraries().compiler_for(&package.name, version, cc) else {
             continue;
         };
-        let file = taken(row, evidence);
+        let file = taken(row, evidence).filter(|_| !row.told);
         let Some((file, newest)) = file.and_then(|f| Some((f, newest_target(f, catalog)?))) else { continue };
         if compiles(file, cc, catalog) != Some(false) {
             continue;

@@ -89,12 +89,12 @@ fn cause_text(cause: &Cause, case: &TargetCase<'_>, file: Option<&FileCase<'_>>)
             format!("{missing} of {of} modules, half of its code or more, are for other chips than {cc}")
         }
         Cause::Jit { modules, of } => {
-            let what = if of == modules {
-                "only PTX".to_owned()
-            } else {
-                format!("{modules} of {of} modules have only PTX")
+            let text = if target.maker() == Maker::Nvidia { "PTX" } else { "SPIR-V" };
+            let what = match of == modules {
+                true => format!("only {text}"),
+                false => format!("{modules} of {of} modules have only {text}"),
             };
-            let cache = cache(case.evidence);
+            let cache = cache(case.evidence, target.maker());
             format!("{what} for {cc}, compiled by the driver (JIT) at each cold start{cache}")
         }
         Cause::Uncertain(doubt) => doubt.text().to_owned(),
@@ -141,8 +141,18 @@ fn no_image(maker: Maker) -> &'static str {
 }
 
 /// What the image itself does about the JIT's cache.
-fn cache(evidence: &Evidence) -> String {
+fn cache(evidence: &Evidence, maker: Maker) -> String {
     let config = &evidence.image.config;
+    match maker {
+        Maker::Nvidia => {}
+        Maker::Amd => return String::new(),
+        Maker::Intel if config.var("SYCL_CACHE_PERSISTENT") == Some("1") => {
+            return "; the image keeps what was compiled (SYCL_CACHE_PERSISTENT)".to_owned();
+        }
+        Maker::Intel => {
+            return "; the image does not keep what was compiled (SYCL_CACHE_PERSISTENT=1 would)".to_owned();
+        }
+    }
     match (config.var("CUDA_CACHE_DISABLE"), config.var("CUDA_CACHE_PATH")) {
         (Some("1"), _) => "; the image disables the JIT cache".to_owned(),
         (_, Some(path)) => format!("; the image keeps the JIT cache in {}", escape(path.as_bytes())),
