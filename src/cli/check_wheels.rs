@@ -9,7 +9,7 @@ use super::output::Screen;
 use crate::config::Fleet;
 use crate::image::sources::OpenOptions;
 use crate::lint;
-use crate::model::{Change, Evidence, Form, SmArch, Verdict};
+use crate::model::{Arch, Change, Evidence, Form, Verdict};
 use crate::report::{Disposition, Plan, Report, Step};
 use crate::scan::wheel::{self, Checked, NotChecked, WheelOptions};
 
@@ -191,10 +191,12 @@ fn review(step: &mut Step, why: String) {
 }
 
 /// Machine code that the step's table row has and the wheel has not.
-fn missing(step: &Step, checked: &Checked) -> Vec<SmArch> {
+fn missing(step: &Step, checked: &Checked) -> Vec<Arch> {
     let Change::Wheel { built: Some(claimed), .. } = &step.change else { return Vec::new() };
     let archs = checked.archs();
-    claimed.sass.iter().filter(|a| !archs.by_code.contains_key(&(Form::Sass, (**a).into()))).copied().collect()
+    let sass = claimed.sass.iter().map(|a| (Form::Sass, Arch::from(*a)));
+    let gfx = claimed.gfx.iter().map(|p| (Form::CodeObject, Arch::Gfx((*p).into())));
+    sass.chain(gfx).filter(|code| !archs.by_code.contains_key(code)).map(|(_, arch)| arch).collect()
 }
 
 /// Why the wheel cannot do what the step says; `None`: it may.
@@ -202,7 +204,7 @@ fn contradiction(step: &Step, answer: &Answer) -> Option<String> {
     let checked = &answer.checked;
     let holds = format!("{} holds {}", checked.filename, checked.archs().text());
     let missing = missing(step, checked);
-    let claims = |archs: &[SmArch]| archs.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
+    let claims = |archs: &[Arch]| archs.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     if checked.archs().by_code.is_empty() && !missing.is_empty() {
         return Some(format!("the table says {}, {holds}", claims(&missing)));
     }

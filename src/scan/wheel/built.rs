@@ -31,7 +31,12 @@ pub fn built_of(checked: &Checked, package: &str) -> Built {
     };
     let newest = || modules().flat_map(|m| &m.items).filter_map(|i| i.item.toolkit).max();
     let toolkit = checked.evidence.cuda_of(package).or_else(newest);
-    Built { sass: of(Form::Sass), ptx: of(Form::Ptx), gfx: Vec::new(), toolkit }
+    let code = modules().flat_map(|m| &m.items).filter(|i| i.item.form == Form::CodeObject);
+    let gfx: BTreeSet<_> = code.filter_map(|i| i.item.arch.gfx()).map(|g| g.processor).collect();
+    let (sass, ptx) = (of(Form::Sass), of(Form::Ptx));
+    // Of a wheel for several makers the plan knows CUDA's part.
+    let gfx = if sass.is_empty() && ptx.is_empty() { gfx.into_iter().collect() } else { Vec::new() };
+    Built { sass, ptx, gfx, toolkit }
 }
 
 fn archs(module: &Module, form: Option<Form>) -> BTreeSet<SmArch> {
