@@ -173,6 +173,9 @@ fn lacking(row: &DataLibrary, set: &DataSet, gpu: GfxArch) -> Option<Problem> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::parse_target;
+    use crate::lint::lab::{Lab, at};
+    use crate::model::Toolkit;
 
     #[test]
     fn the_override_is_read_as_the_runtime_reads_it() {
@@ -182,6 +185,55 @@ mod tests {
         assert_eq!(of(" 11.0.0 ").as_deref(), Some("gfx1100"));
         for text in ["", "10.3", "10.3.0.1", "10.3.x", "10.16.0", "999.0.0"] {
             assert_eq!(of(text), None, "{text}");
+        }
+    }
+
+    fn image(env: &[(&str, &str)]) -> Lab {
+        let mut lab = Lab::new();
+        lab.env(env);
+        lab
+    }
+
+    fn seen(lab: &Lab, gpu: &str) -> String {
+        claimed(gpu.parse().unwrap(), &lab.0, Catalog::embedded()).to_string()
+    }
+
+    #[test]
+    fn the_environment_changes_what_programs_see() {
+        let other = image(&[("HSA_OVERRIDE_GFX_VERSION", "10.3.0")]);
+        assert_eq!(seen(&other, "gfx1031"), "gfx1030");
+        assert_eq!(seen(&other, "9.0"), "9.0");
+        assert_eq!(seen(&image(&[("HSA_OVERRIDE_GFX_VERSION", "")]), "gfx1031"), "gfx1031");
+        let retries = image(&[("HSA_XNACK", "1")]);
+        assert_eq!([seen(&retries, "gfx90a"), seen(&retries, "gfx1100")], ["gfx90a:xnack+", "gfx1100"]);
+        let catalog = Catalog::embedded();
+        let told = |lab: &Lab, gpu: &str| {
+            let target = parse_target(gpu, catalog).unwrap();
+            let host = catalog.bare_host(claimed(target.device, &lab.0, catalog));
+            claims(&target, &host, &lab.0).map(|p| p.message)
+        };
+        let message = told(&other, "RX 6700 XT").unwrap();
+        assert!(message.contains("gfx1031) pass for gfx1030"), "{message}");
+        assert_eq!(told(&other, "RX 6800 XT"), None, "it is that one");
+    }
+
+    #[test]
+    fn only_what_tables_say_of_kernel_drivers_is_told() {
+        let catalog = Catalog::embedded();
+        let mut lab = Lab::new();
+        lab.0.toolkits.push(Toolkit {
+            kind: ToolkitKind::Rocm,
+            path: at("opt/rocm-6.0.2"),
+            version: "6.0.2".into(),
+            said_by: at("opt/rocm-6.0.2/.info/version"),
+        });
+        let told = |gpu: &str| {
+            let problem = kernel_driver(&parse_target(gpu, catalog).unwrap(), &lab.0, catalog);
+            problem.map(|p| (p.rule, p.verdict))
+        };
+        assert_eq!(told("MI300X@6.3"), Some(("rocm-driver-not-tested", Verdict::Warn)));
+        for fine in ["MI300X", "MI300X@6.1", "MI300X@6.4", "MI300X@99.9"] {
+            assert_eq!(told(fine), None, "{fine}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{Ran, finish, program, testdata};
 use imagelint::model::Digest;
@@ -253,6 +253,8 @@ fn files_of_several_images_are_written_as_they_come() {
 /// Killed at any moment, the next run is right, and what is in the cache is whole.
 #[test]
 fn a_killed_scan_leaves_a_sound_cache() {
+    /// Of the list of images, each once.
+    const LAYERS: u32 = 29;
     let dir = tempfile::tempdir().unwrap();
     let (_, list) = fleet_of_images(dir.path());
     let want = finish(program().args(scan_list(&list, &[])));
@@ -261,24 +263,26 @@ fn a_killed_scan_leaves_a_sound_cache() {
         run.env_remove("IMAGELINT_NO_CACHE").env("IMAGELINT_CACHE_DIR", cache).args(scan_list(&list, &[]));
         run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
-    let began = Instant::now();
-    start(&dir.path().join("timed")).wait().unwrap();
-    let whole = began.elapsed();
     let rounds: u32 = std::env::var("IMAGELINT_TEST_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(10);
     let mut half_done = 0;
     for round in 0..rounds {
         let cache = dir.path().join(format!("cache-{round}"));
         // Two at once, for they share it.
         let mut runs = [start(&cache), start(&cache)];
-        // Spread by the golden ratio over the time that a run takes.
-        sleep(whole.mul_f64(f64::from(round) * 0.618_034 % 1.0) + Duration::from_millis(1));
+        let kept = |name| fs::read_dir(cache.join(name)).map_or(0, |dir| dir.count());
+        // Spread over what a run does, not over the time it takes beside other tests: by the layers that are kept, and
+        // within the writing of the next.
+        let done = usize::try_from(round * LAYERS / rounds).unwrap();
+        while kept("layers") < done && runs.iter_mut().any(|run| run.try_wait().unwrap().is_none()) {
+            sleep(Duration::from_micros(100));
+        }
+        sleep(Duration::from_micros(u64::from(round) * 618_034 % 1_000));
         for run in &mut runs {
             // SIGKILL; it may have ended by itself.
             let _ = run.kill();
             run.wait().unwrap();
         }
-        let kept = |name| fs::read_dir(cache.join(name)).map_or(0, |dir| dir.count());
-        half_done += usize::from((1..29).contains(&kept("layers")));
+        half_done += usize::from((1..LAYERS as usize).contains(&kept("layers")));
         // Whatever is there by name is whole: nothing of it is of no use.
         if cache.join("layers").exists() {
             let pruned = cached(&cache, &["cache", "prune"]);

@@ -19,6 +19,8 @@ struct Missing {
     /// When those are opened that a file opens by itself.
     when: Option<String>,
     because: BTreeSet<String>,
+    /// Whose GPUs the files that ask are about.
+    makers: BTreeSet<Option<Maker>>,
 }
 
 /// What is told apart: whose, how bad, and why it is not found.
@@ -27,7 +29,7 @@ struct Key {
     verdict: Verdict,
     component: Option<usize>,
     kind: Kind,
-    /// Whose GPUs it is about.
+    /// Whose library it is.
     maker: Option<Maker>,
 }
 
@@ -81,8 +83,9 @@ pub fn problems(evidence: &Evidence, roles: &[Role], reach: &Reach, catalog: &Ca
             let Some(verdict) = word(evidence, roles, core, file, kind, gpu, catalog) else {
                 continue;
             };
-            let maker = library.map(|l| l.maker).or_else(|| maker_of(file, catalog));
+            let maker = library.map(|l| l.maker);
             let missing = found.entry(Key { verdict, component, kind, maker }).or_default();
+            missing.makers.insert(maker.or_else(|| maker_of(file, catalog)));
             missing.names.entry(need.name.clone()).or_insert_with(|| file.path.clone());
             if let (true, Some(elf)) = (opened, &file.facts.elf)
                 && let Some(row) = catalog.loading().opening(&file.path, elf, &need.name)
@@ -234,7 +237,7 @@ fn told(
         because,
         path: Some(path.clone()),
         component: key.component,
-        maker: key.maker,
+        maker: missing.makers.first().copied().flatten().filter(|_| missing.makers.len() == 1),
         remedies,
         confidence: if certain { Confidence::High } else { Confidence::Medium },
         ..Problem::new(rule, key.verdict, message, help)
