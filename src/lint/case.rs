@@ -134,7 +134,13 @@ pub fn judge<'a>(
         }
         Maker::Intel => problems.extend(intel::problems(target, found, &components, catalog)),
     }
-    let concerns = |p: &&Problem| p.maker.is_none_or(|maker| maker == target.maker());
+    // What is wrong with a backend for another maker's GPUs is of no concern where another serves this one's.
+    let excused = |index| {
+        let case = components.iter().find(|c| c.index == index);
+        case.is_some_and(|c| c.verdict == Verdict::Ok && c.cause == ComponentCause::Code(Cause::OtherMakers))
+    };
+    let concerns =
+        |p: &&Problem| p.maker.is_none_or(|maker| maker == target.maker()) && !p.component.is_some_and(excused);
     problems.extend(common.iter().filter(concerns).map(|p| p.on(target)));
     attach(&problems, roles, &mut components);
     for (index, how) in served {

@@ -171,3 +171,18 @@ fn one_table_for_a_mixed_fleet() {
         assert!(table.out.contains(words), "{}", table.out);
     }
 }
+
+#[test]
+fn backends_side_by_side_are_no_failure() {
+    let root = image(&[
+        ("opt/one/libhip_part.so", HIP),
+        ("opt/two/libcuda_part.so", Some("corpus/cuda/bin/cu124_wrapped.so")),
+    ]);
+    let report = scan(root.path(), &["V100", "MI300X", "Max 1550"], &[]);
+    assert_eq!(verdicts(&report), ["v100 ok", "mi300x ok", "max-1550 fail"]);
+    assert!(why(&report, "max-1550").contains("no code for Intel's GPUs"), "{}", why(&report, "max-1550"));
+    // Alone, code for another maker's GPUs is none.
+    let root = image(&[("opt/one/libhip_part.so", HIP)]);
+    let report = scan(root.path(), &["V100"], &[]);
+    assert_eq!(rules(&report, "v100"), ["error no-device-code-for-target"]);
+}
