@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::arch_grammar;
 use super::compat::{Fit, Host, module_fit};
 use super::{CatalogError, Tables, Trust};
-use crate::model::{Arch, Capability, Form, Item, Maker, Packing, SmArch};
+use crate::model::{Capability, Form, Item, Maker, SmArch};
 
 pub(super) const FILE: &str = "arch_variables.toml";
 
@@ -196,16 +196,8 @@ pub fn serves(list: &ArchList, gpu: Capability) -> Serves {
 
 /// The same on a host with its driver.
 pub fn fit(list: &ArchList, host: &Host) -> Fit {
-    let item = |arch: &SmArch, form| Item {
-        arch: Arch::Sm(*arch),
-        form,
-        kind: 0,
-        isa: None,
-        packing: Packing::None,
-        toolkit: None,
-    };
-    let mut items: Vec<Item> = list.sass.iter().map(|a| item(a, Form::Sass)).collect();
-    items.extend(list.ptx.iter().map(|a| item(a, Form::Ptx)));
+    let mut items: Vec<Item> = list.sass.iter().map(|a| Item::of(*a, Form::Sass)).collect();
+    items.extend(list.ptx.iter().map(|a| Item::of(*a, Form::Ptx)));
     module_fit(&items, host)
 }
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use super::arch_lists::ArchVariables;
 use super::components::Globs;
 use super::{CatalogError, Tables, Trust, names};
-use crate::model::{Capability, ImagePath, Maker, SmArch};
+use crate::model::{Capability, ImagePath, KnobForm, Maker, SmArch};
 
 const FILE: &str = "build_knobs.toml";
 
@@ -27,6 +27,20 @@ pub enum KnobKind {
     Auto,
     /// None: compiled on the machine that runs it.
     Jit,
+}
+
+impl KnobKind {
+    /// How it is set; `None` where there is nothing to set.
+    pub fn form(self) -> Option<KnobForm> {
+        match self {
+            Self::Env => Some(KnobForm::Env),
+            Self::Cmake => Some(KnobForm::Cmake),
+            Self::Arg => Some(KnobForm::Arg),
+            Self::Make => Some(KnobForm::Make),
+            Self::Flag => Some(KnobForm::Flag),
+            Self::Auto | Self::Jit => None,
+        }
+    }
 }
 
 /// One project's way of being told, `[[knob]]`.

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::laws::broken;
 use super::processors::Processors;
 use super::{CatalogError, Tables, Trust};
-use crate::model::{GfxProcessor, RocmVersion};
+use crate::model::{GfxProcessor, RocmVersion, first_two};
 
 const FILE: &str = "rocm.toml";
 
@@ -247,7 +247,7 @@ impl Rocm {
 
     /// The name of the index that has the newest build of a release of PyTorch (`2.8`, `2.8.0`), and its row.
     pub fn index_of_torch(&self, torch: &str) -> Option<(String, String)> {
-        let minor = torch.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
+        let minor = first_two(torch);
         let row = self.torch_newest.iter().find(|r| r.torch == minor)?;
         Some((format!("rocm{}", row.rocm), row.trust.because("pytorch.toml", &format!("torch {minor}"))))
     }

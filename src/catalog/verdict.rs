@@ -119,6 +119,14 @@ pub struct Judgement {
     pub machine_code: bool,
 }
 
+impl Judgement {
+    /// Of what holds no code that could be judged.
+    pub fn without_code(verdict: Verdict, cause: Cause) -> Self {
+        let counts = Counts::default();
+        Self { verdict, cause, counts, special: false, general: (0, 0), machine_code: false }
+    }
+}
+
 struct Judged {
     fit: Fit,
     count: u64,

@@ -2,7 +2,7 @@
 
 use super::sink::Sink;
 use super::{ccob, code_object, cubin, fatbin, ptx};
-use crate::model::{Arch, Form, Item, Packing};
+use crate::model::{Arch, Form, Item};
 
 /// Bytes of an image that are looked at.
 pub(super) const LOOK: usize = ptx::LOOK * 2;
@@ -29,7 +29,7 @@ pub(super) fn by_name(arch: Arch) -> Item {
         // Machine code or PTX: the name does not tell.
         Arch::Sm(_) | Arch::Unknown => Form::Unknown,
     };
-    Item { arch, form, kind: 0, isa: None, packing: Packing::None, toolkit: None }
+    Item::of(arch, form)
 }
 
 /// What is wrong with an image.

@@ -100,8 +100,8 @@ pub(super) fn reference(sink: &mut Sink, sections: &[Section], tables: &Tables) 
             sink.damage(at, "wrapper of a HIP fat binary that is not understood: its kernels may lie elsewhere");
         }
     }
-    let elsewhere = wrappers.iter().filter(|w| lies_in(w.0, SEGMENT)).count() as u64;
     let mut indices: Vec<u32> = wrappers.iter().filter(|w| lies_in(w.0, SEGMENT)).map(|w| w.1).collect();
+    let elsewhere = indices.len() as u64;
     indices.sort_unstable();
     indices.dedup();
     let section = sections.iter().find(|s| s.name == REFERENCE_SECTION);

@@ -7,7 +7,7 @@ use crate::catalog::Catalog;
 use crate::catalog::compat::{Fit, Host, module_fit, taken};
 use crate::lint::{Coverage, counts};
 use crate::model::{
-    Arch, Component, Device, Evidence, Form, ImagePath, Item, Manager, Packing, Verdict, escape, package_name,
+    Arch, Component, Device, Evidence, Form, ImagePath, Item, Manager, Verdict, escape, package_name,
 };
 use crate::report::Role;
 use crate::report::diff::{ArchChange, Code, ComponentChange, CountChange, Kind, ServedChange};
@@ -148,13 +148,9 @@ fn served(
     rows.filter(|r| word(r.old) != word(r.new)).partition(|r| word(r.new) < word(r.old))
 }
 
-fn item(&(arch, form): &(Arch, Form)) -> Item {
-    Item { arch, form, kind: 0, isa: None, packing: Packing::None, toolkit: None }
-}
-
 /// The capabilities of `changed` that code of an architecture serves.
 fn matters(code: &(Arch, Form), changed: &[ServedChange]) -> Vec<Device> {
-    let item = item(code);
+    let item = Item::of(code.0, code.1);
     let serves = |c: &Device| module_fit([&item], &Host::bare(*c)) > Fit::Missing;
     changed.iter().map(|c| c.capability).filter(serves).collect()
 }
@@ -171,7 +167,7 @@ fn device_of(arch: Arch) -> Option<Device> {
 
 /// What only the first has.
 fn archs(first: &Archs, second: &Archs, changed: &[ServedChange]) -> Vec<ArchChange> {
-    let others: Vec<Item> = second.keys().map(item).collect();
+    let others: Vec<Item> = second.keys().map(|(arch, form)| Item::of(*arch, *form)).collect();
     let row = |code: &(Arch, Form)| {
         let instead = device_of(code.0).map(|own| taken(&others, &Host::bare(own))).unwrap_or_default();
         ArchChange {

@@ -276,12 +276,12 @@ fn amd(node: &Node, catalog: &Catalog) -> Vec<Seen> {
     let products = values("product-name");
     // The kernel's own module has no version, and the label then what is no number.
     let driver = values("driver-version").into_iter().find(|d| DriverVersion::of_amd(d).is_ok());
-    let of = |product: &str, remark: String| match judged(catalog, product) {
-        Ok(gpu) => {
-            let kind = Kind { driver: driver.clone(), platform: node.platform(), ..Kind::of(gpu) };
-            Seen::Gpu { kind, remarks: vec![remark] }
-        }
-        Err(left) => Seen::LeftOut(left),
+    let seen = |gpu: String, remark: String| {
+        let kind = Kind { driver: driver.clone(), platform: node.platform(), ..Kind::of(gpu) };
+        Seen::Gpu { kind, remarks: vec![remark] }
+    };
+    let of = |product: &str, remark: String| {
+        judged(catalog, product).map_or_else(Seen::LeftOut, |gpu| seen(gpu, remark))
     };
     if !products.is_empty() {
         let known: BTreeSet<String> = products.iter().map(|p| other::shortest_known(catalog, p)).collect();
@@ -295,7 +295,7 @@ fn amd(node: &Node, catalog: &Catalog) -> Vec<Seen> {
     let devices: Vec<String> = values("device-id").into_iter().collect();
     let found = devices.iter().map(|id| (id, judged(catalog, &format!("1002:{id}"))));
     let found: Vec<Seen> =
-        found.filter_map(|(id, gpu)| Some(of(&gpu.ok()?, format!("amd.com/gpu.device-id: {id}")))).collect();
+        found.filter_map(|(id, gpu)| Some(seen(gpu.ok()?, format!("amd.com/gpu.device-id: {id}")))).collect();
     if !found.is_empty() && found.len() == devices.len() {
         return found;
     }
@@ -315,13 +315,14 @@ fn amd(node: &Node, catalog: &Catalog) -> Vec<Seen> {
 /// Intel's rules for Node Feature Discovery: `gpu.intel.com/product`, and of every display device
 /// `…/device-id.0380-0bd5.present`.
 fn intel(node: &Node, catalog: &Catalog) -> Vec<Seen> {
-    let of = |words: &str, remark: String| match judged(catalog, words) {
-        Ok(gpu) => Seen::Gpu { kind: Kind { platform: node.platform(), ..Kind::of(gpu) }, remarks: vec![remark] },
-        Err(left) => Seen::LeftOut(left),
+    let seen = |gpu: String, remark: String| Seen::Gpu {
+        kind: Kind { platform: node.platform(), ..Kind::of(gpu) },
+        remarks: vec![remark],
     };
     if let Some(product) = node.label(keys::INTEL_PRODUCT) {
-        let name = other::intel_product(catalog, product);
-        return vec![of(&name, format!("{}: {product}", keys::INTEL_PRODUCT))];
+        let remark = format!("{}: {product}", keys::INTEL_PRODUCT);
+        let found = judged(catalog, &other::intel_product(catalog, product));
+        return vec![found.map_or_else(Seen::LeftOut, |gpu| seen(gpu, remark))];
     }
     let device = |key: &String| {
         let id = key.strip_prefix(keys::INTEL_DEVICE)?;
@@ -330,18 +331,18 @@ fn intel(node: &Node, catalog: &Catalog) -> Vec<Seen> {
     let devices: BTreeSet<String> = node.labels.keys().filter_map(device).collect();
     let left = |what: String, why: &str| vec![Seen::LeftOut(Left { what, why: why.to_owned(), gpu: None })];
     if !devices.is_empty() {
-        let seen = devices.iter().map(|device| {
+        let all = devices.iter().map(|device| {
             // The class stands before the id.
             let id = device.rsplit('-').next().unwrap_or(device);
             match judged(catalog, &format!("8086:{id}")) {
-                Ok(gpu) => of(&gpu, format!("{}{device}", keys::INTEL_DEVICE)),
+                Ok(gpu) => seen(gpu, format!("{}{device}", keys::INTEL_DEVICE)),
                 Err(_) => {
                     let why = "the catalog knows no GPU of that device id".to_owned();
                     Seen::LeftOut(Left { what: format!("Intel device {device}"), why, gpu: None })
                 }
             }
         });
-        return seen.collect();
+        return all.collect();
     }
     let offered = ["gpu.intel.com/xe", "gpu.intel.com/i915"].iter().any(|r| node.count(r).is_some_and(|n| n > 0));
     let unnamed =

@@ -1,7 +1,7 @@
 //! ROCm: where its files lie, and the releases that its packages are of.
 
 use super::normalise;
-use crate::model::{ImagePath, Manager};
+use crate::model::{ImagePath, Manager, first_two};
 
 /// Whether a folder is ROCm's own: `rocm-6.4.1`, `rocm/core-7.14`, `_rocm_sdk_core`.
 pub fn is_root(folder: &[u8], above: Option<&[u8]>) -> bool {
@@ -41,7 +41,7 @@ pub fn of_package(manager: Manager, name: &str, version: &str, prefix: &ImagePat
             }
             "amdrocm-core" | "amdrocm-runtime" => {
                 let release = release(version)?;
-                let short = release.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
+                let short = first_two(&release);
                 Some((ImagePath::new(format!("opt/rocm/core-{short}")), release))
             }
             _ => None,

@@ -111,7 +111,7 @@ pub fn judge<'a>(
         }
     }
     let mut problems = Vec::new();
-    let mut served = compilers::served(target, found, catalog);
+    let mut served = Vec::new();
     excuse_other_backends(&mut components, found, catalog);
     problems.extend(host::wrong_platform(target, found, &components));
     match target.maker() {
@@ -123,6 +123,7 @@ pub fn judge<'a>(
             problems.extend(environment::problems(target, found, roles, catalog));
             problems.extend(driver_files::problems(target, found));
             problems.extend(compilers::too_old(target, found, roles, catalog));
+            served = compilers::served(target, found, catalog);
         }
         Maker::Amd => {
             problems.extend(amd::problems(target, &host, found, &components, catalog));
@@ -322,7 +323,8 @@ pub fn component<'a>(
         let modules = match kpack::modules(file, evidence, host.device) {
             Some(Ok(modules)) => Cow::Owned(modules),
             Some(Err(archives)) => {
-                judged.push(FileCase { file, judgement: elsewhere(archives) });
+                let judgement = Judgement::without_code(Verdict::Fail, Cause::Elsewhere(archives));
+                judged.push(FileCase { file, judgement });
                 continue;
             }
             None => modules_that_count(file, binaries),
@@ -387,29 +389,10 @@ pub fn bare<'a>(index: usize, role: Role, evidence: &'a Evidence, catalog: &Cata
     let fixed = |f: &&EvidenceFile| !rows.is_variant(&component.name, component.version.as_deref(), &f.path);
     let own = |f: &&EvidenceFile| f.component == Some(index) && super::roles::counts(f, catalog);
     let files = evidence.files.iter().filter(own).filter(fixed);
-    let judgement = Judgement {
-        verdict: Verdict::Ok,
-        cause: Cause::Fits,
-        counts: Counts::default(),
-        special: false,
-        general: (0, 0),
-        machine_code: false,
-    };
+    let judgement = Judgement::without_code(Verdict::Ok, Cause::Fits);
     ComponentCase {
         files: files.map(|file| FileCase { file, judgement: judgement.clone() }).collect(),
         ..ComponentCase::empty(index, role)
-    }
-}
-
-/// The word for a library whose kernels are nowhere in the image.
-fn elsewhere(archives: String) -> Judgement {
-    Judgement {
-        verdict: Verdict::Fail,
-        cause: Cause::Elsewhere(archives),
-        counts: Counts::default(),
-        special: false,
-        general: (0, 0),
-        machine_code: false,
     }
 }
 

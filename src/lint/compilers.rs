@@ -4,7 +4,7 @@ use super::{Problem, Remedy};
 use crate::catalog::Catalog;
 use crate::catalog::libraries::BroughtCompiler;
 use crate::model::{
-    Capability, Change, Confidence, Evidence, EvidenceFile, ImagePath, SmArch, Target, Verdict, escape,
+    Capability, Change, Confidence, Evidence, EvidenceFile, ImagePath, Package, SmArch, Target, Verdict, escape,
     package_name,
 };
 use crate::report::{Cost, Role, StepKind};
@@ -52,26 +52,28 @@ pub fn too_old(target: &Target, evidence: &Evidence, roles: &[Role], catalog: &C
             path: Some(file.path.clone()),
             component,
             step: StepKind::Compiler,
-            remedies: vec![newer(&package.name, version, &help)],
+            remedies: vec![newer(package, &help, UNKNOWN_CUDA)],
             ..Problem::new("compiler-too-old-for-target", verdict, message, help)
         });
     }
     out
 }
 
-/// A newer release of the package that brings the compiler.
-fn newer(package: &str, version: Option<&str>, help: &str) -> Remedy {
+/// What no table says of a newer release that brings a compiler of its own.
+const UNKNOWN_CUDA: &str = "no row says which CUDA the compiler of a newer release is of, and a framework that pins this \
+                            one must be changed with it";
+
+/// A newer release of the package that brings the compiler; `review`: what of it is not known.
+pub(super) fn newer(package: &Package, help: &str, review: &str) -> Remedy {
     let change = Change::Wheel {
-        package: package_name(package),
+        package: package_name(&package.name),
         version: None,
-        specifier: version.map(|v| format!(">{v}")).unwrap_or_default(),
+        specifier: package.version.as_ref().map(|v| format!(">{v}")).unwrap_or_default(),
         index: None,
         built: None,
         cuda: None,
     };
-    let why = "no row says which CUDA the compiler of a newer release is of, and a framework that pins this one must be \
-               changed with it";
-    Remedy { review: Some(why.to_owned()), ..Remedy::new(StepKind::Compiler, Cost::OtherVersion, help, change) }
+    Remedy { review: Some(review.to_owned()), ..Remedy::new(StepKind::Compiler, Cost::OtherVersion, help, change) }
 }
 
 /// Packages that compile at run time with a compiler of their own that knows the target: index of the component, and how.

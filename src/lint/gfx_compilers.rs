@@ -1,10 +1,11 @@
 //! Packages that compile for AMD's GPUs when they run: whether the compiler in the image knows the GPU.
 
-use super::{Problem, Remedy};
+use super::Problem;
+use super::compilers::newer;
 use crate::catalog::Catalog;
 use crate::catalog::gfx_compilers::GfxCompiler;
-use crate::model::{Change, Evidence, EvidenceFile, GfxProcessor, Target, Verdict, escape, package_name};
-use crate::report::{Cost, Role, StepKind};
+use crate::model::{Evidence, EvidenceFile, GfxProcessor, Target, Verdict, escape};
+use crate::report::{Role, StepKind};
 
 /// Packages whose compiler does not know the GPU; and those whose compiler does: index of the component, and how.
 pub fn judged(
@@ -33,24 +34,16 @@ pub fn judged(
             file.path, target.gpu, row.symptom
         );
         let help = format!("take a newer {name}");
-        let change = Change::Wheel {
-            package: package_name(&package.name),
-            version: None,
-            specifier: package.version.as_ref().map(|v| format!(">{v}")).unwrap_or_default(),
-            index: None,
-            built: None,
-            cuda: None,
-        };
-        let review = "no row says which processors the compiler of a newer release knows".to_owned();
         problems.push(Problem {
             because: vec![row.because()],
             path: Some(file.path.clone()),
             component,
             step: StepKind::Compiler,
-            remedies: vec![Remedy {
-                review: Some(review),
-                ..Remedy::new(StepKind::Compiler, Cost::OtherVersion, help.clone(), change)
-            }],
+            remedies: vec![newer(
+                package,
+                &help,
+                "no row says which processors the compiler of a newer release knows",
+            )],
             ..Problem::new(
                 "compiler-too-old-for-target",
                 if core { Verdict::Fail } else { Verdict::Warn },

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{
     Arch, Container, Device, Evidence, EvidenceFile, Form, GfxArch, GfxMode, ImagePath, Item, ItemCount, Kpack,
-    Module, Packing,
+    Module,
 };
 
 /// What stands for the target in an archive's name.
@@ -60,8 +60,7 @@ pub fn modules(file: &EvidenceFile, evidence: &Evidence, device: Device) -> Opti
 }
 
 fn count(arch: Arch) -> ItemCount {
-    let item = Item { arch, form: Form::CodeObject, kind: 0, isa: None, packing: Packing::None, toolkit: None };
-    ItemCount { item, entries: 1, bytes: 0 }
+    ItemCount { item: Item::of(arch, Form::CodeObject), entries: 1, bytes: 0 }
 }
 
 /// How a target is written in the names of archives: with its features, and with fewer of them.

@@ -53,6 +53,13 @@ pub struct Item {
     pub toolkit: Option<CudaVersion>,
 }
 
+impl Item {
+    /// As lists and names tell it: an architecture and a form, and nothing of the code itself.
+    pub fn of(arch: impl Into<Arch>, form: Form) -> Self {
+        Self { arch: arch.into(), form, kind: 0, isa: None, packing: Packing::None, toolkit: None }
+    }
+}
+
 /// Equal items of equal modules, counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ItemCount {

@@ -253,17 +253,17 @@ impl Evidence {
 
     /// What a file of a component says about it.
     pub fn claim(&self, component: &str, kind: ClaimKind) -> Option<&Claim> {
+        self.claims_of(component, kind).next()
+    }
+
+    fn claims_of(&self, component: &str, kind: ClaimKind) -> impl Iterator<Item = &Claim> {
         let name = super::package_name(component);
-        self.claims.iter().find(|c| c.kind == kind && super::package_name(&c.component) == name)
+        self.claims.iter().filter(move |c| c.kind == kind && super::package_name(&c.component) == name)
     }
 
     /// The same, with the claim: of some only the major is known.
     pub fn cuda_claim(&self, component: &str) -> Option<(CudaVersion, &Claim)> {
-        let name = super::package_name(component);
-        self.claims
-            .iter()
-            .filter(|c| c.kind == ClaimKind::Cuda && super::package_name(&c.component) == name)
-            .find_map(|c| Some((c.value.parse().ok()?, c)))
+        self.claims_of(component, ClaimKind::Cuda).find_map(|c| Some((c.value.parse().ok()?, c)))
     }
 
     /// The toolkits of one maker.

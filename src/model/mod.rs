@@ -40,4 +40,4 @@ pub use name::package_name;
 pub use path::{ImagePath, escape};
 pub use target::{DriverRange, GpuClass, Runtime, Start, Target, Virtualisation};
 pub use tool::{Claim, ClaimKind, LdCache, Libc, ToolFacts, ToolKind, Toolkit, ToolkitKind};
-pub use version::{CudaVersion, DriverVersion, ParseVersionError, PtxIsa, RocmVersion};
+pub use version::{CudaVersion, DriverVersion, ParseVersionError, PtxIsa, RocmVersion, first_two};

@@ -217,6 +217,11 @@ impl schemars::JsonSchema for DriverVersion {
     }
 }
 
+/// The first two numbers of a version as it is written: `2.8` of `2.8.0`.
+pub fn first_two(version: &str) -> &str {
+    version.match_indices('.').nth(1).map_or(version, |(at, _)| &version[..at])
+}
+
 /// A release of ROCm, `6.4` or `6.4.1`. What builds append (`6.4.43482-0f2d60242`, `7.13.0a2`) is dropped behind the
 /// numbers; without a patch level it is older than any with one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -292,6 +297,14 @@ mod tests {
         let order = |t: &str| t.parse::<RocmVersion>().unwrap();
         assert!(order("6.10") > order("6.9") && order("10.0") > order("7.14") && order("6.4.1") > order("6.4"));
         assert_eq!(order("6.4.1").short(), RocmVersion::new(6, 4));
+    }
+
+    #[test]
+    fn the_first_two_numbers_of_a_version() {
+        for (version, expected) in [("2.8.0", "2.8"), ("2.8", "2.8"), ("2", "2"), ("2.8.0.post1", "2.8"), ("", "")]
+        {
+            assert_eq!(first_two(version), expected);
+        }
     }
 
     #[test]

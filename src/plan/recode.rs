@@ -31,21 +31,14 @@ fn module(before: &[Module], built: &Built, catalog: &Catalog) -> Module {
     let written = built.toolkit.and_then(|t| catalog.toolkits().ptx_isa(t));
     let isa = written.or_else(|| items().filter_map(|i| i.item.isa).max());
     let item = |arch: SmArch, form: Form, isa: Option<PtxIsa>| ItemCount {
-        item: Item { arch: arch.into(), form, kind: 0, isa, packing, toolkit: built.toolkit },
+        item: Item { isa, packing, toolkit: built.toolkit, ..Item::of(arch, form) },
         entries: 1,
         bytes: 0,
     };
     let sass = built.sass.iter().map(|a| item(*a, Form::Sass, None));
     let ptx = built.ptx.iter().map(|a| item(*a, Form::Ptx, isa));
     let gfx = built.gfx.iter().map(|p| ItemCount {
-        item: Item {
-            arch: Arch::Gfx((*p).into()),
-            form: Form::CodeObject,
-            kind: 0,
-            isa: None,
-            packing,
-            toolkit: None,
-        },
+        item: Item { packing, ..Item::of(Arch::Gfx((*p).into()), Form::CodeObject) },
         entries: 1,
         bytes: 0,
     });

@@ -64,8 +64,7 @@ fn cpu_only(evidence: &Evidence, package: &Package) -> Option<String> {
         return Some(format!("conda build {}{}", escape(build.as_bytes()), from.unwrap_or_default()));
     }
     let name = package_name(&package.name);
-    let says =
-        |kind: ClaimKind| evidence.claims.iter().find(|c| c.kind == kind && package_name(&c.component) == name);
+    let says = |kind: ClaimKind| evidence.claim(&name, kind);
     if says(ClaimKind::Cuda).is_some() || says(ClaimKind::Rocm).is_some() {
         return None;
     }

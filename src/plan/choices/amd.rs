@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Choice, Cx, gpus};
-use crate::catalog::knobs::{Knob, KnobKind};
 use crate::inventory::same_component;
 use crate::lint::ComponentCase;
-use crate::model::{Built, Change, Device, GfxProcessor, KnobForm, Maker, Manager, escape};
+use crate::model::{Built, Change, Device, GfxProcessor, KnobForm, Maker, Manager, escape, first_two};
 use crate::plan::need::Need;
 use crate::report::{Cost, StepKind};
 
@@ -31,7 +30,7 @@ pub fn choices(
     let paths: Vec<_> = component.files.iter().map(|f| &f.file.path).collect();
     let knob = cx.catalog.knobs().knob_of_maker(&info.name, &paths, Maker::Amd, cx.catalog.arch_variables());
     let (form, variable) = match knob {
-        Some(knob) => (form(knob), knob.first_variable()),
+        Some(knob) => (knob.kind.form().unwrap_or(KnobForm::Env), knob.first_variable()),
         None => (KnobForm::Env, USUAL),
     };
     let list: Vec<String> = wanted.iter().map(ToString::to_string).collect();
@@ -73,12 +72,12 @@ fn torch(need: &Need<'_, '_>, missing: &BTreeSet<Device>, cx: &Cx<'_, '_>, found
     let Some(version) = version.filter(|_| same_component(&component.name, "torch")) else { return };
     let wanted: Vec<GfxProcessor> = missing.iter().filter_map(|d| d.gfx()).map(|g| g.processor).collect();
     let bare = version.split('+').next().unwrap_or(version);
-    let release: String = bare.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
+    let release = first_two(bare);
     let number = |torch: &str| torch.split('.').filter_map(|p| p.parse().ok()).collect::<Vec<u32>>();
     let own = version.split_once('+').map(|(_, tag)| tag);
     let rows = cx.catalog.rocm().torches_for(&wanted);
     let fit =
-        rows.iter().find(|(torch, index, ..)| number(torch) >= number(&release) && own != Some(index.as_str()));
+        rows.iter().find(|(torch, index, ..)| number(torch) >= number(release) && own != Some(index.as_str()));
     let Some((torch, index, build, because)) = fit else { return };
     let Some(url) = cx.catalog.wheels().torch_index_url(index) else { return };
     let same = *torch == release;
@@ -107,14 +106,4 @@ fn torch(need: &Need<'_, '_>, missing: &BTreeSet<Device>, cx: &Cx<'_, '_>, found
         "its architectures are those that the release's build script asks for, and its rocBLAS may have data for fewer: \
          the wheel was not opened",
     ));
-}
-
-fn form(knob: &Knob) -> KnobForm {
-    match knob.kind {
-        KnobKind::Cmake => KnobForm::Cmake,
-        KnobKind::Arg => KnobForm::Arg,
-        KnobKind::Make => KnobForm::Make,
-        KnobKind::Flag => KnobForm::Flag,
-        KnobKind::Env | KnobKind::Auto | KnobKind::Jit => KnobForm::Env,
-    }
 }

@@ -11,7 +11,7 @@ use crate::catalog::names;
 use crate::lint::ComponentCase;
 use crate::model::{
     Built, Capability, Change, Component, CudaVersion, Feature, Form, KnobForm, PtxIsa, SmArch, Toolkit,
-    ToolkitKind, escape,
+    ToolkitKind, escape, first_two,
 };
 use crate::plan::need::{Need, is_vendor};
 use crate::report::{Cost, StepKind};
@@ -136,7 +136,7 @@ fn installed(evidence: &crate::model::Evidence) -> Option<CudaVersion> {
 
 /// `12.8` of `12.8.1`.
 fn short(version: &str) -> Option<CudaVersion> {
-    version.splitn(3, '.').take(2).collect::<Vec<_>>().join(".").parse().ok()
+    first_two(version).parse().ok()
 }
 
 #[allow(clippy::too_many_arguments, reason = "one place, all of it needed")]
@@ -158,20 +158,14 @@ fn build(
     let Some(knob) = knob else {
         return Some(unknown(need, &name, sass, ptx, toolkit, note));
     };
-    let form = match knob.kind {
-        KnobKind::Env => KnobForm::Env,
-        KnobKind::Cmake => KnobForm::Cmake,
-        KnobKind::Arg => KnobForm::Arg,
-        KnobKind::Make => KnobForm::Make,
-        KnobKind::Flag => KnobForm::Flag,
-        KnobKind::Auto => {
+    let Some(form) = knob.kind.form() else {
+        if knob.kind == KnobKind::Auto {
             why.push(format!(
                 "{name}: {} has no setting for architectures, they stand in its source",
                 knob.project
             ));
-            return None;
         }
-        KnobKind::Jit => return None,
+        return None;
     };
     let (built, left) = knob.builds(sass, &sass_serves);
     for arch in &left {

@@ -7,7 +7,9 @@ use crate::catalog::compat::sass_serves;
 use crate::catalog::names;
 use crate::catalog::wheels::{TorchPython, TorchWheel};
 use crate::inventory::same_component;
-use crate::model::{Built, Capability, Change, CudaVersion, Evidence, Libc, Manager, SmArch, escape, package_name};
+use crate::model::{
+    Built, Capability, Change, CudaVersion, Evidence, Libc, Manager, SmArch, escape, first_two, package_name,
+};
 use crate::plan::need::{Need, is_vendor};
 use crate::report::{Cost, StepKind};
 
@@ -115,10 +117,9 @@ pub fn torch(
     }
     // Other releases where this one has no wheel for all.
     let key = names::version(bare);
-    let minor = |v: &str| v.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
     let others = |later: bool| {
         let mut known: Vec<&str> = wheels.torch_versions();
-        known.retain(|v| (names::version(v) > key) == later && minor(v) != minor(bare));
+        known.retain(|v| (names::version(v) > key) == later && first_two(v) != first_two(bare));
         if !later {
             known.reverse();
         }
@@ -127,11 +128,11 @@ pub fn torch(
     let python = python_of(component);
     let mut refused: BTreeSet<String> = BTreeSet::new();
     for later in [true, false] {
-        let mut taken: Vec<String> = Vec::new();
+        let mut taken: Vec<&str> = Vec::new();
         // Where a wheel of this release is enough, the next is told all the same.
         let most = if alone { RELEASES } else { usize::from(later) };
         for torch in others(later) {
-            if taken.len() == most || taken.contains(&minor(torch)) {
+            if taken.len() == most || taken.contains(&first_two(torch)) {
                 continue;
             }
             let fits: Vec<TorchWheel> =
@@ -145,7 +146,7 @@ pub fn torch(
                 refused.insert(reason);
                 continue;
             }
-            taken.push(minor(torch));
+            taken.push(first_two(torch));
             // Where a wheel serves the whole fleet, those that do not are not told.
             let all = fits.iter().any(whole);
             for wheel in fits.into_iter().filter(|w| !all || whole(w)) {

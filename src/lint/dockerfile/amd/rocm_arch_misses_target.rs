@@ -8,7 +8,7 @@ use crate::dockerfile::edit::Edit;
 use crate::dockerfile::value::Value;
 use crate::lint::dockerfile::arch_settings::ArchSetting;
 use crate::lint::dockerfile::{Found, Lint, Reads};
-use crate::model::{Form, GfxArch, Item, Maker, Packing, Target};
+use crate::model::{Form, GfxArch, Item, Maker, Target};
 
 pub fn check(lint: &Lint<'_>, out: &mut Vec<Found>) {
     if !lint.catalog.arch_variables().mentioned(&lint.reading.document.text) {
@@ -39,15 +39,7 @@ fn archs(list: &ArchList) -> Option<Vec<GfxArch>> {
 }
 
 fn serves(lint: &Lint<'_>, archs: &[GfxArch], target: &Target) -> bool {
-    let item = |arch: &GfxArch| Item {
-        arch: (*arch).into(),
-        form: Form::CodeObject,
-        kind: 0,
-        isa: None,
-        packing: Packing::None,
-        toolkit: None,
-    };
-    let items: Vec<Item> = archs.iter().map(item).collect();
+    let items: Vec<Item> = archs.iter().map(|arch| Item::of(*arch, Form::CodeObject)).collect();
     module_fit(&items, &lint.catalog.bare_host(target.device)) > Fit::Missing
 }
 

@@ -13,7 +13,7 @@ use crate::lint::dockerfile::Lint;
 use crate::lint::dockerfile::arch_settings::{ArchSetting, How, Place};
 use crate::lint::dockerfile::ask::origin_span;
 use crate::lint::dockerfile::builds::{Build, By, Reads};
-use crate::model::{Capability, Form, Item, Maker, Packing, PtxIsa, SmArch, Target, escape};
+use crate::model::{Capability, Form, Item, Maker, PtxIsa, SmArch, Target, escape};
 
 /// What CUDA says where there is no code for a GPU.
 pub const NO_IMAGE: &str = "\"no kernel image is available for execution on the device\"";
@@ -133,14 +133,7 @@ pub fn is_seen(lint: &Lint<'_>, setting: &ArchSetting<'_>) -> bool {
 
 /// What a list does for a target. `isa` is of the toolkit that writes its PTX, where that is known.
 pub fn fit(lint: &Lint<'_>, list: &ArchList, isa: Option<PtxIsa>, target: &Target) -> Fit {
-    let item = |arch: &SmArch, form| Item {
-        arch: (*arch).into(),
-        form,
-        kind: 0,
-        isa,
-        packing: Packing::None,
-        toolkit: None,
-    };
+    let item = |arch: &SmArch, form| Item { isa, ..Item::of(*arch, form) };
     let sass = list.sass.iter().map(|a| item(a, Form::Sass));
     let items: Vec<Item> = sass.chain(list.ptx.iter().map(|a| item(a, Form::Ptx))).collect();
     let driver = target.driver.as_ref().map(|d| &d.lowest);

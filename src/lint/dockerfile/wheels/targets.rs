@@ -3,7 +3,7 @@
 use crate::catalog::compat::{Fit, Host, module_fit, on_tegra, sass_serves};
 use crate::catalog::wheels::{TorchArchs, TorchWheel};
 use crate::lint::dockerfile::Lint;
-use crate::model::{Capability, CudaVersion, Device, Form, Item, Packing, PtxIsa, SmArch, Target};
+use crate::model::{Capability, CudaVersion, Device, Form, Item, SmArch, Target};
 
 /// How a wheel's code serves a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,14 +17,7 @@ pub enum Service {
 }
 
 pub fn service(archs: &TorchArchs, device: Device) -> Service {
-    let item = |arch: &SmArch, form: Form| Item {
-        arch: (*arch).into(),
-        form,
-        kind: 2,
-        isa: None::<PtxIsa>,
-        packing: Packing::None,
-        toolkit: None,
-    };
+    let item = |arch: &SmArch, form: Form| Item { kind: 2, ..Item::of(*arch, form) };
     let sass = archs.sass.iter().map(|a| item(a, Form::Sass));
     let items: Vec<Item> = sass.chain(archs.ptx.iter().map(|a| item(a, Form::Ptx))).collect();
     match module_fit(&items, &Host::bare(device)) {
